@@ -1,0 +1,252 @@
+// Reads an ONNX operator's inputs and attributes: what a caller hands over becomes one checked form, and a fault becomes an
+// error that says the operator's formal name.
+import { rangeError, show, typeError } from '../errors.js';
+
+/**
+ * @typedef {'float32' | 'float16' | 'bfloat16'} FloatType
+ * @typedef {Float32Array | Uint16Array} FloatData elements of a float tensor; 16-bit ones by their bits
+ * @typedef {object} OnnxTensor what a caller hands over: any object with `data` and `shape` (or `dims`), and `dtype` (or `type`)
+ *   where the array's class does not say it
+ * @property {ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>} data
+ * @property {readonly number[]} [shape]
+ * @property {readonly number[]} [dims]
+ * @property {string} [dtype]
+ * @property {string} [type]
+ * @typedef {object} FloatInput
+ * @property {string} name
+ * @property {FloatData} data
+ * @property {number[]} shape
+ * @property {FloatType} dtype
+ * @property {boolean} isFloat16Array the caller's own array is a Float16Array
+ * @property {OnnxTensor} source what the caller gave
+ */
+
+/** Type that an array's class says by itself. @type {Record<string, string>} */
+const TYPE_OF_CLASS = {
+  Float32Array: 'float32',
+  Float16Array: 'float16',
+  Float64Array: 'float64',
+  BigInt64Array: 'int64',
+  Int32Array: 'int32',
+  Uint8Array: 'bool',
+};
+
+/** Array classes that hold a type. @type {Record<string, string[]>} */
+const CLASSES_OF_TYPE = {
+  float32: ['Float32Array'],
+  float16: ['Uint16Array', 'Float16Array'],
+  bfloat16: ['Uint16Array'],
+  bool: ['Uint8Array', 'Array'],
+  int64: ['BigInt64Array', 'Int32Array', 'Array'],
+  int32: ['Int32Array', 'Array'],
+};
+
+/**
+ * The keys of an object of inputs or attributes, all of them known.
+ * @param {string} kind 'input' or 'attribute'
+ * @param {unknown} given
+ * @param {readonly string[]} known
+ */
+export function checkNames(kind, given, known) {
+  if (typeof given !== 'object' || given === null) {
+    throw typeError('type', `${kind}s must be an object keyed by formal name, not ${show(given)}`);
+  }
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) {
+      throw rangeError('unknown-option', `Attention has no ${kind} ${name}; it has ${known.join(', ')}`);
+    }
+  }
+}
+
+/**
+ * A float tensor, or undefined where an optional input is absent.
+ * @param {Record<string, any>} inputs
+ * @param {string} name
+ * @returns {FloatInput | undefined}
+ */
+export function readFloat(inputs, name) {
+  const tensor = readTensor(inputs, name);
+  if (tensor === undefined) return undefined;
+  const { data, dtype } = tensor;
+  if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16') {
+    const taken = name === 'attn_mask' ? 'bool, float32, float16 or bfloat16' : 'float32, float16 or bfloat16';
+    throw typeError(dtype === 'float64' ? 'unsupported' : 'type', `${name} is ${dtype}; it must be ${taken}`);
+  }
+  const isFloat16Array = className(data) === 'Float16Array';
+  return {
+    ...tensor,
+    name,
+    dtype,
+    data: isFloat16Array ? new Uint16Array(data.buffer, data.byteOffset, data.length) : data,
+    isFloat16Array,
+  };
+}
+
+/**
+ * The mask: boolean (`dtype` 'bool', data 0 or 1 a byte) or float.
+ * @param {Record<string, any>} inputs
+ * @param {string} name
+ * @returns {{ dtype: 'bool' | FloatType, data: Uint8Array | FloatData, shape: number[] } | undefined}
+ */
+export function readMask(inputs, name) {
+  const tensor = readTensor(inputs, name, 'bool');
+  if (tensor === undefined) return undefined;
+  if (tensor.dtype !== 'bool') return readFloat(inputs, name);
+  const { data, shape } = tensor;
+  return {
+    dtype: 'bool',
+    data: className(data) === 'Array' ? Uint8Array.from(data, (x) => toByte(x, name)) : data,
+    shape,
+  };
+}
+
+/**
+ * @param {unknown} element of a plain array that stands for a boolean tensor
+ * @param {string} name
+ */
+function toByte(element, name) {
+  if (typeof element !== 'boolean' && element !== 0 && element !== 1) {
+    throw typeError('type', `${name} is a boolean array but holds ${show(element)}`);
+  }
+  return Number(element);
+}
+
+/**
+ * A vector of integers, one per batch.
+ * @param {Record<string, any>} inputs
+ * @param {string} name
+ * @param {number} batch
+ * @param {number} largest
+ * @returns {Int32Array | undefined}
+ */
+export function readLengths(inputs, name, batch, largest) {
+  const given = inputs[name];
+  const isVector = Array.isArray(given) || ArrayBuffer.isView(given);
+  const tensor = readTensor(isVector ? { [name]: vectorOf(given) } : inputs, name, 'int64');
+  if (tensor === undefined) return undefined;
+  if (tensor.dtype !== 'int64' && tensor.dtype !== 'int32') {
+    throw typeError('type', `${name} is ${tensor.dtype}; it must be int64 (BigInt64Array or Int32Array)`);
+  }
+  if (tensor.shape.length !== 1 || tensor.shape[0] !== batch) {
+    throw rangeError(
+      'shape',
+      `${name} has shape [${tensor.shape}] but the batch size is ${batch}: it must be [${batch}]`,
+    );
+  }
+  return Int32Array.from({ length: batch }, (_, b) => {
+    const length = Number(tensor.data[b]);
+    if (!Number.isInteger(length) || length < 0 || length > largest) {
+      throw rangeError(
+        'option',
+        `${name}[${b}] is ${tensor.data[b]}; it must be an integer from 0 to the number of keys, ${largest}`,
+      );
+    }
+    return length;
+  });
+}
+
+/** A bare vector as a tensor. @param {any} data */
+function vectorOf(data) {
+  return { data, shape: [data.length] };
+}
+
+/**
+ * An integer attribute; the operator's integers are 64-bit, so a bigint is taken too.
+ * @param {Record<string, any>} attributes
+ * @param {string} name
+ * @param {number | undefined} fallback
+ * @param {(value: number) => boolean} accepts
+ * @param {string} rule what is accepted, for the message
+ * @returns {number | undefined}
+ */
+export function readInteger(attributes, name, fallback, accepts, rule) {
+  const given = attributes[name];
+  if (given === undefined || given === null) return fallback;
+  if (typeof given !== 'number' && typeof given !== 'bigint' && typeof given !== 'boolean') {
+    throw typeError('type', `${name} must be an integer, not ${show(given)}`);
+  }
+  const value = Number(given);
+  if (!Number.isInteger(value) || !accepts(value))
+    throw rangeError('option', `${name} is ${given}; it must be ${rule}`);
+  return value;
+}
+
+/**
+ * A float attribute.
+ * @param {Record<string, any>} attributes
+ * @param {string} name
+ * @param {(value: number) => boolean} accepts
+ * @param {string} rule
+ * @returns {number | undefined}
+ */
+export function readNumber(attributes, name, accepts, rule) {
+  const given = attributes[name];
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== 'number') throw typeError('type', `${name} must be a number, not ${show(given)}`);
+  if (!accepts(given)) throw rangeError('option', `${name} is ${given}; it must be ${rule}`);
+  return given;
+}
+
+/**
+ * @param {Record<string, any>} inputs
+ * @param {string} name
+ * @param {string} [plainArrayType] type of a plain array that does not say it
+ * @returns {{ data: any, shape: number[], dtype: string, source: OnnxTensor } | undefined}
+ */
+function readTensor(inputs, name, plainArrayType) {
+  const source = inputs[name];
+  if (source === undefined || source === null) return undefined;
+  if (typeof source !== 'object')
+    throw typeError('type', `${name} must be a tensor { data, shape }, not ${show(source)}`);
+  const shape = readShape(source.shape ?? source.dims, name);
+  const data = source.data;
+  const dtype = readType(source.dtype ?? source.type ?? (Array.isArray(data) ? plainArrayType : undefined), data, name);
+  const elements = shape.reduce((product, extent) => product * extent, 1);
+  if (data.length !== elements) {
+    throw rangeError('shape', `${name} has ${data.length} elements but its shape [${shape}] has ${elements}`);
+  }
+  return { data, shape, dtype, source };
+}
+
+/**
+ * @param {unknown} shape
+ * @param {string} name
+ */
+function readShape(shape, name) {
+  if (!Array.isArray(shape) && !ArrayBuffer.isView(shape)) {
+    throw typeError('type', `${name} needs a shape (or dims): an array of sizes, not ${show(shape)}`);
+  }
+  const sizes = Array.from(/** @type {ArrayLike<number>} */ (/** @type {unknown} */ (shape)), Number);
+  if (!sizes.every((size) => Number.isSafeInteger(size) && size >= 0)) {
+    throw rangeError('shape', `${name} has shape [${sizes}]; sizes must be integers from 0`);
+  }
+  return sizes;
+}
+
+/**
+ * @param {unknown} declared
+ * @param {unknown} data
+ * @param {string} name
+ */
+function readType(declared, data, name) {
+  const holder = className(data);
+  const dtype = typeof declared === 'string' ? declared : TYPE_OF_CLASS[holder];
+  if (dtype === undefined) {
+    throw typeError(
+      'type',
+      `${name} has data ${show(data)} and no dtype; a Uint16Array needs dtype 'float16' or 'bfloat16'`,
+    );
+  }
+  if (CLASSES_OF_TYPE[dtype] !== undefined && !CLASSES_OF_TYPE[dtype].includes(holder)) {
+    throw typeError(
+      'type',
+      `${name} has dtype ${dtype} but its data is ${show(data)}; ${dtype} is held by ${CLASSES_OF_TYPE[dtype].join(' or ')}`,
+    );
+  }
+  return dtype;
+}
+
+/** Class of an array by its tag, which holds across realms too. @param {unknown} value */
+function className(value) {
+  return Object.prototype.toString.call(value).slice(8, -1);
+}
