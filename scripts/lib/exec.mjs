@@ -1,7 +1,7 @@
 /** Child processes: run to the end, keep the output, fail with its tail. */
 
 import { spawn } from 'node:child_process';
-import { accessSync, constants, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, createWriteStream, realpathSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -49,31 +49,33 @@ export function tail(text, lines = 30) {
  * Runs a command without a shell and with no stdin. Resolves with status and output, also where the status is not 0.
  *
  * @param {string[]} command
- * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, echo?: boolean, onOutput?: (chunk: string) => void }} [options]
- *   `echo` passes the output on to stdout and stderr while it is kept
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, echo?: boolean, log?: string }} [options]
+ *   `echo` passes the output on to stdout and stderr while it is kept; `log` is a file that receives it as well
  * @returns {Promise<Result>}
  */
-export function tryRun(command, { cwd, env = process.env, echo = false, onOutput } = {}) {
+export function tryRun(command, { cwd, env = process.env, echo = false, log } = {}) {
   return new Promise((resolve, reject) => {
-    const [file, ...args] = command;
-    const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [program, ...args] = command;
+    const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     /** @type {string[]} */
     const stdout = [];
     /** @type {string[]} */
     const output = [];
+    const file = log === undefined ? undefined : createWriteStream(log);
     child.stdout.setEncoding('utf8').on('data', (chunk) => {
       stdout.push(chunk);
       output.push(chunk);
-      onOutput?.(chunk);
+      file?.write(chunk);
       if (echo) process.stdout.write(chunk);
     });
     child.stderr.setEncoding('utf8').on('data', (chunk) => {
       output.push(chunk);
-      onOutput?.(chunk);
+      file?.write(chunk);
       if (echo) process.stderr.write(chunk);
     });
     child.on('error', reject);
     child.on('close', (code, signal) => {
+      file?.end();
       if (signal) output.push(`\nstopped by ${signal}\n`);
       resolve({ status: code ?? 1, stdout: stdout.join(''), output: output.join('') });
     });

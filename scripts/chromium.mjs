@@ -1,0 +1,66 @@
+/** Finds Chromium for the tests that need a browser, or installs Debian's where that is possible. */
+
+import { accessSync, constants, existsSync } from 'node:fs';
+import { CommandError, isMain, run, runMain, UserError, which } from './lib/exec.mjs';
+import { createLog } from './lib/log.mjs';
+import { logFile } from './lib/project.mjs';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+
+const HOW = 'install Chromium (Debian: apt-get install chromium) or set CHROMIUM to its program';
+
+/**
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {string | undefined} `$CHROMIUM`, else the first known program on PATH
+ * @throws {UserError} where `$CHROMIUM` is no program
+ */
+export function findChromium(env = process.env) {
+  if (env.CHROMIUM) {
+    try {
+      accessSync(env.CHROMIUM, constants.X_OK);
+    } catch {
+      throw new UserError(`CHROMIUM is ${env.CHROMIUM}, which is not an executable file`);
+    }
+    return env.CHROMIUM;
+  }
+  for (const name of NAMES) {
+    const found = which(name, env.PATH);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/**
+ * @param {{ log: import('./lib/log.mjs').Log }} options
+ * @returns {Promise<{ chromium: string } | { chromium: undefined, reason: string }>}
+ */
+export async function ensureChromium({ log }) {
+  const found = findChromium();
+  if (found) return { chromium: found };
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get'))
+    return { chromium: undefined, reason: `no browser: ${HOW}` };
+  log("no browser on PATH: installing Debian's chromium");
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
+  const options = ['-q', '-y', '-o', 'DPkg::Lock::Timeout=120'];
+  try {
+    await run(['apt-get', ...options, 'update'], { env, log: logFile('apt-update') });
+    await run(['apt-get', ...options, 'install', '--no-install-recommends', 'chromium'], {
+      env,
+      log: logFile('apt-chromium'),
+    });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const said = error.result.output.split('\n').find((line) => /^E: /.test(line)) ?? `status ${error.result.status}`;
+    return { chromium: undefined, reason: `no browser, and apt-get could not install one (${said}): ${HOW}` };
+  }
+  const chromium = findChromium();
+  return chromium ? { chromium } : { chromium: undefined, reason: `no browser: ${HOW}` };
+}
+
+if (isMain(import.meta.url)) {
+  runMain(async () => {
+    const result = await ensureChromium({ log: createLog() });
+    if (!result.chromium) throw new UserError('reason' in result ? result.reason : HOW);
+    process.stdout.write(`${result.chromium}\n`);
+  });
+}
