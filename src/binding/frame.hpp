@@ -1,0 +1,72 @@
+// The border's one argument: an array of float64 that JavaScript fills in wasm memory, decoded here into the public
+// arguments. A double holds every pointer, size and option exactly, so nothing is signed, truncated or coerced on the way.
+#pragma once
+
+#include <cstdint>
+
+#include "sdpa/attention.hpp"
+
+namespace sdpa::binding {
+
+/// Fields in the order in which they lie. JavaScript has the same list (web/frame.js) and compares it at load.
+enum class Field : std::uint8_t {
+  kQuery,
+  kKey,
+  kValue,
+  kOut,
+  kLse,
+  kScores,
+  kMask,
+  kBias,
+  kQueryLengths,
+  kKvLengths,
+  kQueryOffsets,
+  kWorkspace,
+  kWorkspaceBytes,
+  kQueryDtype,
+  kKeyDtype,
+  kValueDtype,
+  kBiasDtype,
+  kBatch,
+  kNumHeads,
+  kNumKvHeads,
+  kSeqlenQ,
+  kSeqlenKv,
+  kHeadDim,
+  kHeadDimV,
+  kLayout,
+  kMaskBatch,
+  kMaskHeads,
+  kMaskRows,
+  kMaskColumns,
+  kBiasBatch,
+  kBiasHeads,
+  kBiasRows,
+  kBiasColumns,
+  kScale,
+  kSoftcap,
+  kCausal,
+  kWindowLeft,
+  kWindowRight,
+  kAlign,
+  kQueryOffset,
+  kScoresStage,
+  kCount_,
+};
+
+inline constexpr const char* kFieldNames =
+    "query,key,value,out,lse,scores,mask,bias,query_lengths,kv_lengths,query_offsets,workspace,workspace_bytes,"
+    "query_dtype,key_dtype,value_dtype,bias_dtype,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,"
+    "layout,mask_batch,mask_heads,mask_rows,mask_columns,bias_batch,bias_heads,bias_rows,bias_columns,scale,softcap,"
+    "causal,window_left,window_right,align,query_offset,scores_stage";
+
+struct Call {
+  AttentionTensors tensors;
+  AttentionOptions options;
+  std::span<std::byte> workspace;
+};
+
+/// Decodes a frame. Values are not judged here, attention() does that.
+Call decode(const double* frame);
+
+}  // namespace sdpa::binding

@@ -1,0 +1,65 @@
+// The wasm module's exports: plain functions of numbers. Pointers travel as doubles, so that addresses above 2 GiB do not
+// turn negative in JavaScript.
+#include <emscripten/bind.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "binding/frame.hpp"
+#include "sdpa/attention.hpp"
+#include "sdpa/version.hpp"
+
+namespace {
+
+using sdpa::binding::Call;
+using sdpa::binding::decode;
+
+const double* frame_at(double pointer) { return reinterpret_cast<const double*>(static_cast<std::uintptr_t>(pointer)); }
+
+double allocate(double bytes) {
+  const auto wanted = static_cast<std::size_t>(bytes);
+  void* memory = std::aligned_alloc(sdpa::kWorkspaceAlignment, (wanted + 63) / 64 * 64);
+  return static_cast<double>(reinterpret_cast<std::uintptr_t>(memory));
+}
+
+void release(double pointer) { std::free(reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer))); }
+
+double attention_workspace_bytes(double frame) {
+  const Call call = decode(frame_at(frame));
+  const auto size = sdpa::attention_workspace_bytes(call.tensors, call.options);
+  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+}
+
+int attention(double frame) {
+  const Call call = decode(frame_at(frame));
+  return static_cast<int>(sdpa::attention(call.tensors, call.options, call.workspace).code());
+}
+
+std::string version() { return sdpa::kVersion; }
+
+std::string build_name() { return SDPA_BUILD_NAME; }
+
+std::string frame_fields() { return sdpa::binding::kFieldNames; }
+
+std::string status_table() {
+  std::string table;
+  for (const auto& entry : sdpa::kStatusTable) {
+    if (!table.empty()) table += ',';
+    table += std::to_string(static_cast<int>(entry.code)) + ':' + entry.name + ':' + entry.error;
+  }
+  return table;
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(sdpa) {
+  emscripten::function("version", &version);
+  emscripten::function("buildName", &build_name);
+  emscripten::function("frameFields", &frame_fields);
+  emscripten::function("statusTable", &status_table);
+  emscripten::function("allocate", &allocate);
+  emscripten::function("release", &release);
+  emscripten::function("attentionWorkspaceBytes", &attention_workspace_bytes);
+  emscripten::function("attention", &attention);
+}

@@ -1,0 +1,20 @@
+// Which kernels this processor runs.
+#pragma once
+
+#include <span>
+
+#include "kernels/kernel_table.hpp"
+#include "sdpa/attention.hpp"
+
+namespace sdpa::core {
+
+/// The tables compiled in that this processor can run, the fastest first. Never empty.
+std::span<const kernels::KernelTable* const> available_kernels();
+
+/// attention() and attention_workspace_bytes() with the kernels of `table`.
+WorkspaceSize attention_workspace_bytes(const kernels::KernelTable& table, const AttentionTensors& tensors,
+                                        const AttentionOptions& options);
+Status attention(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
+                 std::span<std::byte> workspace);
+
+}  // namespace sdpa::core

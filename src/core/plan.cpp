@@ -1,0 +1,38 @@
+#include "core/plan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace sdpa::core {
+namespace {
+
+constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Blocks of nearly equal height in whole panels of two vectors: 49 rows are one block of 49 or two of 32 and 17, never
+// 48 and 1.
+std::size_t rows_per_block(const kernels::KernelTable& table, std::size_t seqlen_q) {
+  if (seqlen_q == 0) return 0;
+  const std::size_t blocks = (seqlen_q + table.rows_per_block - 1) / table.rows_per_block;
+  const std::size_t even = (seqlen_q + blocks - 1) / blocks;
+  return std::min(table.rows_per_block, round_up(even, 2 * table.width));
+}
+
+}  // namespace
+
+Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
+                 AttentionPlan& plan) {
+  const kernels::WorkspaceShape shape{
+      tensors.query.extent(3), tensors.value.extent(3),
+      options.mask.data_handle() != nullptr || options.bias.data_handle() != nullptr,
+      tensors.key.dtype() != DType::kFloat32, tensors.value.dtype() != DType::kFloat32};
+  // The kernel's pieces are a few hundred rows of either head size.
+  constexpr std::size_t kMostRows = 4096;
+  const std::size_t limit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
+  if (shape.head_dim > limit - shape.head_dim_v || shape.head_dim_v > limit) return StatusCode::kSizeOverflow;
+  plan.rows_per_block = rows_per_block(table, tensors.query.extent(2));
+  plan.bounds_bytes = round_up(2 * table.rows_per_block * sizeof(std::size_t), kWorkspaceAlignment);
+  plan.kernel_bytes = table.workspace_floats(shape) * sizeof(float);
+  return StatusCode::kOk;
+}
+
+}  // namespace sdpa::core

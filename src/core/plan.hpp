@@ -1,0 +1,22 @@
+// Shapes and options to work: how rows are cut into blocks and what memory a call needs. Pure.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel_table.hpp"
+#include "sdpa/attention.hpp"
+
+namespace sdpa::core {
+
+struct AttentionPlan {
+  std::size_t rows_per_block = 0;
+  std::size_t bounds_bytes = 0;  // key_begin and key_end of one block, at the workspace's start
+  std::size_t kernel_bytes = 0;  // what the kernel wants, behind them
+  std::size_t bytes() const { return bounds_bytes + kernel_bytes; }
+};
+
+/// Arguments have passed validate(). kSizeOverflow where the workspace does not fit std::size_t.
+Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
+                 AttentionPlan& plan);
+
+}  // namespace sdpa::core

@@ -1,0 +1,114 @@
+#include "core/validate.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/row_bounds.hpp"
+
+namespace sdpa::core {
+namespace {
+
+constexpr std::int64_t kOffsetLimit = std::int64_t{1} << 31;
+
+bool product_fits(const Extents& extents, std::size_t element_bytes) {
+  std::size_t product = element_bytes;
+  for (const std::size_t extent : extents) {
+    if (extent == 0) return true;
+    if (product > std::numeric_limits<std::size_t>::max() / extent) return false;
+    product *= extent;
+  }
+  return true;
+}
+
+bool is_empty(const Extents& extents) { return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0; }
+
+bool is_dtype(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+bool broadcasts(const Extents& extents, const Extents& full) {
+  for (std::size_t r = 0; r < 4; ++r) {
+    if (extents[r] != 1 && extents[r] != full[r]) return false;
+  }
+  return true;
+}
+
+template <class View>
+bool columns_are_contiguous(const View& view) {
+  return view.extent(3) <= 1 || view.stride(3) == 1;
+}
+
+bool lengths_are_valid(std::span<const std::int32_t> lengths, std::size_t batch, std::size_t limit) {
+  if (lengths.empty()) return true;
+  if (lengths.size() != batch) return false;
+  for (const std::int32_t length : lengths) {
+    if (length < 0 || static_cast<std::size_t>(length) > limit) return false;
+  }
+  return true;
+}
+
+Status validate_shapes(const AttentionTensors& t) {
+  const auto &q = t.query, &k = t.key, &v = t.value;
+  if (!is_dtype(q.dtype()) || !is_dtype(k.dtype()) || !is_dtype(v.dtype())) return StatusCode::kInvalidDtype;
+  if (k.extent(0) != q.extent(0) || v.extent(0) != q.extent(0)) return StatusCode::kBatchMismatch;
+  if (k.extent(1) != v.extent(1)) return StatusCode::kHeadsMismatch;
+  if (k.extent(1) == 0 ? q.extent(1) != 0 : q.extent(1) % k.extent(1) != 0) return StatusCode::kHeadsNotMultiple;
+  if (k.extent(2) != v.extent(2)) return StatusCode::kSeqlenMismatch;
+  if (k.extent(3) != q.extent(3)) return StatusCode::kHeadDimMismatch;
+  if (q.extent(3) == 0 || v.extent(3) == 0) return StatusCode::kHeadDimZero;
+  const Extents out{q.extent(0), q.extent(1), q.extent(2), v.extent(3)};
+  if (t.out.extents() != out) return StatusCode::kOutShape;
+  if (!columns_are_contiguous(q) || !columns_are_contiguous(k) || !columns_are_contiguous(v) || !columns_are_contiguous(t.out)) {
+    return StatusCode::kColumnStride;
+  }
+  const Extents lse{q.extent(0), q.extent(1), q.extent(2), 1};
+  if (t.lse.data_handle() != nullptr && t.lse.extents() != lse) return StatusCode::kLseShape;
+  const Extents full{q.extent(0), q.extent(1), q.extent(2), k.extent(2)};
+  if (t.scores.data_handle() != nullptr &&
+      (t.scores.extents() != full || (!is_empty(full) && !columns_are_contiguous(t.scores)))) {
+    return StatusCode::kScoresShape;
+  }
+  if (!product_fits(q.extents(), size_of(q.dtype())) || !product_fits(k.extents(), size_of(k.dtype())) ||
+      !product_fits(v.extents(), size_of(v.dtype())) || !product_fits(out, sizeof(float)) ||
+      (t.scores.data_handle() != nullptr && !product_fits(full, sizeof(float)))) {
+    return StatusCode::kSizeOverflow;
+  }
+  if ((q.data_handle() == nullptr && !is_empty(q.extents())) || (k.data_handle() == nullptr && !is_empty(k.extents())) ||
+      (v.data_handle() == nullptr && !is_empty(v.extents())) || (t.out.data_handle() == nullptr && !is_empty(out))) {
+    return StatusCode::kMissingTensor;
+  }
+  return StatusCode::kOk;
+}
+
+Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
+  const std::size_t batch = t.query.extent(0);
+  const std::size_t seqlen_q = t.query.extent(2);
+  const std::size_t seqlen_kv = t.key.extent(2);
+  const Extents full{batch, t.query.extent(1), seqlen_q, seqlen_kv};
+  if (o.mask.data_handle() != nullptr && !broadcasts(o.mask.extents(), full)) return StatusCode::kMaskShape;
+  if (o.bias.data_handle() != nullptr) {
+    if (!is_dtype(o.bias.dtype())) return StatusCode::kInvalidDtype;
+    if (!broadcasts(o.bias.extents(), full)) return StatusCode::kBiasShape;
+  }
+  if (o.scale.has_value() && !std::isfinite(*o.scale)) return StatusCode::kInvalidScale;
+  if (!std::isfinite(o.softcap) || o.softcap < 0) return StatusCode::kInvalidSoftcap;
+  if (o.window_left < 0 || o.window_right < 0) return StatusCode::kInvalidWindow;
+  if (!o.query_offsets.empty() && (o.align != Align::kOffset || o.query_offsets.size() != batch)) return StatusCode::kInvalidOffset;
+  if (o.align > Align::kOffset) return StatusCode::kInvalidOffset;
+  if (o.query_offset < -kOffsetLimit || o.query_offset > kOffsetLimit) return StatusCode::kInvalidOffset;
+  if (o.align == Align::kUnset && seqlen_q != seqlen_kv && is_positional(o)) return StatusCode::kAlignRequired;
+  if (!lengths_are_valid(o.query_lengths, batch, seqlen_q)) return StatusCode::kInvalidQueryLength;
+  if (!lengths_are_valid(o.kv_lengths, batch, seqlen_kv)) return StatusCode::kInvalidKvLength;
+  if (o.scores_stage > ScoresStage::kWeights) return StatusCode::kInvalidScoresStage;
+  const bool has_scores = t.scores.data_handle() != nullptr;
+  if (has_scores != (o.scores_stage != ScoresStage::kNone) && !is_empty(full)) return StatusCode::kInvalidScoresStage;
+  return StatusCode::kOk;
+}
+
+}  // namespace
+
+Status validate(const AttentionTensors& tensors, const AttentionOptions& options) {
+  const Status status = validate_shapes(tensors);
+  return status.ok() ? validate_options(tensors, options) : status;
+}
+
+}  // namespace sdpa::core

@@ -1,0 +1,89 @@
+// The scores of one block of query rows, written out as (rows, num_keys) at a chosen stage. The only kernel whose output
+// is quadratic; it runs after the forward pass of the block and does not touch its results.
+//
+// Weights come from the scores, m and l of the forward pass itself: P = exp(s - m) / l, bit for bit what was multiplied
+// with V up to the division.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/attention_workspace.hpp"
+#include "kernels/score_tile.hpp"
+
+namespace sdpa::kernels {
+
+/// Writes keys [tile.begin, tile.end) of the panel's rows from [key][row] scores to row-major `block.scores`.
+template <class Arch, class Finish>
+void write_panel(const AttentionBlock& block, std::size_t first, std::size_t rows, KeyRange tile, const float* scores,
+                 std::size_t stride, Finish&& finish) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* to = block.scores + (first + r) * block.scores_stride + tile.begin;
+    for (std::size_t j = 0; j < tile.size(); ++j) to[j] = finish(scores[j * stride + r], first + r);
+  }
+}
+
+/// exp(s - m) in place; excluded keys stay -infinity, also in a row whose maximum is infinite or NaN.
+template <class Arch>
+void weights_from_scores(KeyRange keys, float* scores, std::size_t stride, const float* m) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const auto k = simd::ExpConstants<Arch>::load();
+  const auto masked = simd::splat<Arch>(kMasked);
+  for (std::size_t v = 0; v < kNr; ++v) {
+    const auto maximum = simd::load<Arch>(m + v * kW);
+    const auto shift = xsimd::select(maximum == masked, simd::splat<Arch>(0.0F), maximum);
+    for (std::size_t j = keys.begin; j < keys.end; ++j) {
+      float* at = scores + j * stride + v * kW;
+      const auto s = simd::load<Arch>(at);
+      simd::store<Arch>(at, xsimd::select(s == masked, masked, simd::exp2_twice<Arch>(s - shift, k)));
+    }
+  }
+}
+
+template <class Arch>
+void write_scores(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
+  constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
+  constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
+  const bool weights = block.stage == Stage::kWeights;
+  const bool masked = weights || block.stage == Stage::kBiased;
+  const ScoreMod mod = make_score_mod(block.scale, block.stage == Stage::kScaled ? 0.0 : block.softcap,
+                                      weights ? simd::kHalfOctavesPerNat : 1.0);
+  // The forward pass left the queries packed as the weights want them.
+  if (!weights) pack_queries<Arch>(block.query, block.rows, block.head_dim, mod.query_factor, workspace.queries);
+  const bool has_extra = masked && (block.mask.data != nullptr || block.bias.data != nullptr);
+
+  for (std::size_t begin = 0; begin < block.num_keys; begin += kBc) {
+    const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
+    const KeyRange whole{0, tile.size()};
+    const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
+    const KeyRange seen = masked ? within_tile(any, tile) : whole;
+    const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
+    if (has_extra) build_explicit_tile<Arch>(block, mod.unit, tile.begin, seen, workspace.extra, kStride);
+    for (std::size_t first = 0; first < block.rows; first += kPanel) {
+      const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
+      const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);
+      const KeyRange keys = masked ? within_tile(range.any, tile) : whole;
+      float* scores = workspace.scores + first;
+      for (std::size_t j = 0; j < tile.size(); ++j) {
+        for (std::size_t r = 0; r < kPanel; ++r) scores[j * kStride + r] = kMasked;
+      }
+      if (!keys.empty()) {
+        capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores, kStride);
+        if (masked) {
+          mask_scores<Arch>(block, first, rows, tile.begin, keys, within_tile(range.all, tile),
+                            has_extra ? workspace.extra + first : nullptr, scores, kStride);
+        }
+      }
+      if (!weights) {
+        write_panel<Arch>(block, first, rows, tile, scores, kStride, [](float s, std::size_t) { return s; });
+        continue;
+      }
+      weights_from_scores<Arch>(keys, scores, kStride, workspace.m + first);
+      write_panel<Arch>(block, first, rows, tile, scores, kStride, [&](float p, std::size_t row) {
+        const float l = workspace.l[row];
+        return p == kMasked || l == 0.0F ? 0.0F : p / l;
+      });
+    }
+  }
+}
+
+}  // namespace sdpa::kernels

@@ -1,0 +1,64 @@
+// Where the pieces of one block lie in its workspace. Every piece starts at a multiple of 64 bytes.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel_table.hpp"
+#include "kernels/tile_size.hpp"
+
+namespace sdpa::kernels {
+
+template <class Arch>
+struct AttentionWorkspace {
+  static constexpr std::size_t kRows = round_up(TileSize<Arch>::kBr, kNr * simd::kWidth<Arch>);
+
+  float* queries;  // [panel][head_dim][2 vectors]
+  float* scores;   // [kBc][kRows]: scores, then weights
+  float* extra;    // [kBc][kRows]: mask and bias, where there are any
+  float* out;      // [kRows][head_dim_v up to a vector]: the unnormalised accumulator
+  float* tail;     // [kBc][1 vector]: last columns of V, where head_dim_v is not a multiple of the vector
+  float* keys;     // [kBc][head_dim] widened, where the key is 16-bit
+  float* values;   // [kBc][head_dim_v] widened, where the value is 16-bit
+  float* m;        // [kRows] each
+  float* l;
+  float* alpha;
+
+  static std::size_t floats(const WorkspaceShape& shape) { return AttentionWorkspace().lay_out(nullptr, shape); }
+  static AttentionWorkspace at(float* base, const WorkspaceShape& shape) {
+    AttentionWorkspace workspace;
+    workspace.lay_out(base, shape);
+    return workspace;
+  }
+
+  static constexpr std::size_t out_stride(std::size_t head_dim_v) { return round_up(head_dim_v, simd::kWidth<Arch>); }
+
+ private:
+  AttentionWorkspace() = default;
+
+  std::size_t lay_out(float* base, const WorkspaceShape& shape) {
+    std::size_t used = 0;
+    const auto take = [&](std::size_t n) {
+      float* piece = base == nullptr ? nullptr : base + used;
+      used += round_up(n, 16);
+      return piece;
+    };
+    queries = take(kRows * shape.head_dim);
+    scores = take(kBc * kRows);
+    extra = take(shape.explicit_mask ? kBc * kRows : 0);
+    out = take(kRows * out_stride(shape.head_dim_v));
+    tail = take(shape.head_dim_v % simd::kWidth<Arch> != 0 ? kBc * simd::kWidth<Arch> : 0);
+    keys = take(shape.wide_key ? kBc * shape.head_dim : 0);
+    values = take(shape.wide_value ? kBc * shape.head_dim_v : 0);
+    m = take(kRows);
+    l = take(kRows);
+    alpha = take(kRows);
+    return used;
+  }
+};
+
+inline WorkspaceShape workspace_shape(const AttentionBlock& block) {
+  return {block.head_dim, block.head_dim_v, block.mask.data != nullptr || block.bias.data != nullptr,
+          block.key.dtype != DType::kFloat32, block.value.dtype != DType::kFloat32};
+}
+
+}  // namespace sdpa::kernels

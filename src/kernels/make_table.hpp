@@ -1,0 +1,25 @@
+// The kernel table of one instruction set. Included by arch/*.cpp alone.
+#pragma once
+
+#include "kernels/attention_tiled.hpp"
+#include "kernels/kernel_table.hpp"
+#include "kernels/peak.hpp"
+
+namespace sdpa::kernels {
+
+template <class Arch>
+constexpr KernelTable make_table(const char* name) {
+  return {name,
+          simd::kWidth<Arch>,
+          Arch::kFused,
+          TileSize<Arch>::kBr,
+          kBc,
+          &AttentionWorkspace<Arch>::floats,
+          &attention_block<Arch>,
+          &madd_probe<Arch>,
+          &exp_probe<Arch>,
+          &tanh_probe<Arch>,
+          &peak_flops<Arch>};
+}
+
+}  // namespace sdpa::kernels

@@ -1,0 +1,73 @@
+// Sizes of the register tiles and of the blocks, per instruction set.
+//
+// A register tile holds kMr rows (keys in QK, queries in PV) times kNr = 2 vectors. It needs kMr * 2 accumulators, two
+// vectors of the streamed operand and one splat, and where multiply-add is two instructions one more for the product.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "simd/simd.hpp"
+
+namespace sdpa::kernels {
+
+inline constexpr std::size_t kNr = 2;  // vectors of a register tile
+
+// Keys of a tile. Row results depend on it (the running maximum moves at tile borders), so it is one number for every
+// call of a build: a row then has the same bits however the rows are split. 96 keys of 64 floats are 24 KiB, half of the
+// first-level cache; anything from 32 to 256 measured equal.
+inline constexpr std::size_t kBc = 96;
+
+template <class Arch>
+struct TileSize {
+  static constexpr std::size_t kMr = Arch::kFused ? 6 : 4;  // V8 leaves 15 of 16 x86 registers: 12 + 2 + 1, or 8 + 2 + 1 + 1
+  static constexpr std::size_t kBr = 48;                    // a multiple of 2 vectors; K and V are read once per kBr rows
+};
+
+// Without vectors every lane is a register of its own.
+template <>
+struct TileSize<simd::Scalar> {
+  static constexpr std::size_t kMr = 2;
+  static constexpr std::size_t kBr = 48;
+};
+
+template <>
+struct TileSize<simd::Avx512> {
+  static constexpr std::size_t kMr = 12;  // 24 + 2 + 1 of 32 registers
+  static constexpr std::size_t kBr = 96;
+};
+
+template <>
+struct TileSize<simd::Neon64> {
+  static constexpr std::size_t kMr = 8;  // 16 + 2 + 1 of 32 registers
+  static constexpr std::size_t kBr = 48;
+};
+
+constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+/// Splits n rows into register tiles of nearly equal height, at most kMax, and calls f(first, integral_constant<rows>).
+/// A full set and a rest of one row would waste most of the last tile.
+template <std::size_t kMax, class F>
+SDPA_INLINE void for_each_row_tile(std::size_t n, F&& f) {
+  if (n == 0) return;
+  const std::size_t tiles = (n + kMax - 1) / kMax;
+  const std::size_t base = n / tiles;
+  const std::size_t larger = n % tiles;
+  std::size_t first = 0;
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t rows = base + (t < larger ? 1 : 0);
+    f(first, rows);
+    first += rows;
+  }
+}
+
+/// Calls f(std::integral_constant<std::size_t, n>) for 1 <= n <= kMax.
+template <std::size_t kMax, class F>
+SDPA_INLINE void with_constant(std::size_t n, F&& f) {
+  if constexpr (kMax > 1) {
+    if (n < kMax) return with_constant<kMax - 1>(n, f);
+  }
+  f(std::integral_constant<std::size_t, kMax>{});
+}
+
+}  // namespace sdpa::kernels

@@ -1,0 +1,122 @@
+// The vector vocabulary of the kernels, over xsimd. This folder is the only place that includes xsimd.
+//
+// An Arch is a tag: the xsimd architecture and whether multiply-add rounds once. Everything here is a template over it,
+// so that translation units compiled for different instruction sets share no inline function.
+//
+// Two rules of NaN decide the order of operands below: `vmax` may lose a NaN (the exponential of the same score brings it
+// back), `clamp_low` must keep it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <xsimd/xsimd.hpp>
+
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
+// One step of the innermost loops already fills the registers; an unrolled loop keeps more operands alive than there are
+// registers, and V8 spills them.
+#if defined(__clang__)
+#define SDPA_NO_UNROLL _Pragma("clang loop unroll(disable) vectorize(disable)")
+#else
+#define SDPA_NO_UNROLL
+#endif
+
+#define SDPA_INLINE [[gnu::always_inline]] inline
+
+namespace sdpa::simd {
+
+template <class XsimdArch, bool kIsFused>
+struct ArchTag {
+  using Xsimd = XsimdArch;
+  static constexpr bool kFused = kIsFused;
+};
+
+struct Scalar;
+#if XSIMD_WITH_EMULATED
+struct Scalar : ArchTag<xsimd::emulated<128>, false> {};
+#endif
+struct Sse42 : ArchTag<xsimd::sse4_2, false> {};
+struct Avx2Fma : ArchTag<xsimd::fma3<xsimd::avx2>, true> {};
+struct Avx512 : ArchTag<xsimd::avx512dq, true> {};
+struct Neon64 : ArchTag<xsimd::neon64, true> {};
+struct WasmSimd : ArchTag<xsimd::wasm, false> {};
+struct WasmRelaxed : ArchTag<xsimd::wasm, true> {};
+
+template <class Arch>
+using Batch = xsimd::batch<float, typename Arch::Xsimd>;
+template <class Arch>
+using IntBatch = xsimd::batch<std::int32_t, typename Arch::Xsimd>;
+
+template <class Arch>
+inline constexpr std::size_t kWidth = Batch<Arch>::size;
+
+template <class Arch>
+SDPA_INLINE Batch<Arch> load(const float* p) {
+  return Batch<Arch>::load_unaligned(p);
+}
+
+template <class Arch>
+SDPA_INLINE void store(float* p, Batch<Arch> x) {
+  x.store_unaligned(p);
+}
+
+template <class Arch>
+SDPA_INLINE Batch<Arch> splat(float x) {
+  return Batch<Arch>(x);
+}
+
+/// a * b + c. Rounds once where Arch says so; twice, always, where it does not (contraction is off).
+template <class Arch>
+SDPA_INLINE Batch<Arch> madd(Batch<Arch> a, Batch<Arch> b, Batch<Arch> c) {
+#if defined(__wasm_relaxed_simd__)
+  // The intrinsic, not a * b + c under fast-math: clang 21 miscompiles the latter for relaxed SIMD.
+  if constexpr (Arch::kFused) return Batch<Arch>(wasm_f32x4_relaxed_madd(a, b, c));
+#endif
+  if constexpr (Arch::kFused) {
+    return xsimd::fma(a, b, c);
+  } else {
+    return a * b + c;
+  }
+}
+
+/// The larger of a and b; where one is NaN, either.
+template <class Arch>
+SDPA_INLINE Batch<Arch> vmax(Batch<Arch> a, Batch<Arch> b) {
+  return xsimd::max(a, b);
+}
+
+/// x, or `low` where x < low; NaN stays NaN.
+template <class Arch>
+SDPA_INLINE Batch<Arch> clamp_low(Batch<Arch> x, Batch<Arch> low) {
+  if constexpr (std::is_same_v<Arch, Scalar> || std::is_same_v<Arch, Neon64>) {
+    return xsimd::select(x < low, low, x);
+  } else {
+#if defined(__wasm_simd128__)
+    // pmax(a, b) is a < b ? b : a: one instruction that keeps a NaN in its first operand.
+    return Batch<Arch>(wasm_f32x4_pmax(x, low));
+#else
+    // maxps answers its second operand where one is NaN, and xsimd passes the operands in order.
+    return xsimd::max(low, x);
+#endif
+  }
+}
+
+/// 2^n of the integer that x's lowest mantissa bits hold, for n of -126 ... 127: the exponent is built by an integer add.
+template <class Arch>
+SDPA_INLINE Batch<Arch> exponent_from_low_bits(Batch<Arch> x, IntBatch<Arch> one_bits) {
+  const auto bits = xsimd::bitwise_cast<std::int32_t>(x);
+  return xsimd::bitwise_cast<float>((bits << 23) + one_bits);
+}
+
+/// A pointer the compiler knows nothing about. Constants read through it stay loads before the loop; V8 13.6 to 15.0
+/// rebuilds a vector constant that is written in the code at every use.
+template <class T>
+SDPA_INLINE const T* opaque(const T* p) {
+  asm volatile("" : "+r"(p));
+  return p;
+}
+
+}  // namespace sdpa::simd
