@@ -15,8 +15,7 @@
  * - `load-failed`: the module could not be loaded (`cause`, `url`, `status`, `firstBytes`)
  * - `version-mismatch`: the wasm binary belongs to another version of the package
  * - `capacity`: a cache is full
- * @typedef {'type' | 'shape' | 'option' | 'unknown-option' | 'align-required' | 'disposed' | 'out-of-memory' |
- *   'unsupported' | 'load-failed' | 'version-mismatch' | 'capacity'} ErrorCode
+ * @typedef {'type' | 'shape' | 'option' | 'unknown-option' | 'align-required' | 'disposed' | 'out-of-memory' | 'unsupported' | 'load-failed' | 'version-mismatch' | 'capacity'} ErrorCode
  */
 
 /**
@@ -67,7 +66,10 @@ export class AttentionError extends Error {
     return typeof error === 'object' && error !== null && /** @type {any} */ (error)[brand] === true;
   }
 
-  /** @param {unknown} error */
+  /**
+   * @override
+   * @param {unknown} error
+   */
   static [Symbol.hasInstance](error) {
     return AttentionError.is(error);
   }
@@ -85,7 +87,8 @@ function mix(error, code, details) {
   if (details) {
     const { cause, ...rest } = details;
     // Not enumerable, as the cause that an Error's own constructor sets.
-    if (cause !== undefined) Object.defineProperty(error, 'cause', { value: cause, writable: true, configurable: true });
+    if (cause !== undefined)
+      Object.defineProperty(error, 'cause', { value: cause, writable: true, configurable: true });
     Object.assign(error, rest);
   }
   return /** @type {E & AttentionError} */ (Object.assign(error, { code }));

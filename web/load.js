@@ -1,0 +1,107 @@
+// load(): choose a build, compile it, test it, and take the next one where that fails.
+
+import { AttentionError, loadError, rangeError, show, typeError } from './errors.js';
+import { features } from './features.js';
+import { instantiate } from './runtime.js';
+import { Sdpa } from './sdpa.js';
+import { selfTest } from './self-test.js';
+import { compileBytes, compileSource, decodeBase64, messageOf } from './source.js';
+import { variantOrder } from './variants.js';
+
+/**
+ * @typedef {object} LoadOptions
+ * @property {'auto' | import('./variants.js').Variant} [variant] the build to take; 'auto' takes the fastest that this engine runs
+ * @property {import('./source.js').WasmSource} [wasm] a URL, a path (outside of pages), bytes, a Response or a WebAssembly.Module to use
+ *   instead of the embedded builds
+ * @property {number | 'auto'} [threads] workers for asynchronous calls; 0 = none
+ * @property {number} [maxMemory] most bytes that the instance may allocate at once (`memory().held`); 4 GB where absent
+ */
+
+/** @typedef {{ readonly simd: string, readonly relaxed: string, readonly scalar: string }} Embedded the builds in base64 */
+
+const known = ['variant', 'wasm', 'threads', 'maxMemory'];
+
+/**
+ * @param {Embedded | null} embedded
+ * @param {LoadOptions} [options]
+ * @returns {Promise<Sdpa>}
+ */
+export async function loadWith(embedded, options = {}) {
+  checkOptions(options);
+  const { wasm, maxMemory = Infinity } = options;
+  const variants = variantOrder(features(), options);
+  if (wasm !== undefined) {
+    const sdpa = await start(await compileSource(wasm), maxMemory);
+    if (options.variant !== undefined && options.variant !== 'auto' && options.variant !== sdpa.variant) {
+      throw rangeError(
+        'option',
+        `variant is '${options.variant}' but the binary in the option 'wasm' is the ${sdpa.variant} build`,
+      );
+    }
+    return sdpa;
+  }
+  if (!embedded) {
+    throw typeError(
+      'type',
+      "sdpa/slim carries no wasm binary: give one in the option 'wasm' (the package has them in sdpa/wasm/)",
+    );
+  }
+  /** @type {unknown[]} */
+  const failures = [];
+  for (const variant of variants) {
+    try {
+      return await start(await compileBytes(decodeBase64(embedded[variant]), {}), maxMemory);
+    } catch (error) {
+      // Neither depends on the build.
+      if (AttentionError.is(error) && (error.code === 'version-mismatch' || error.code === 'out-of-memory'))
+        throw error;
+      failures.push(error);
+    }
+  }
+  if (failures.length === 1 && AttentionError.is(failures[0])) throw failures[0];
+  const reasons = variants.map((variant, i) => `${variant}: ${messageOf(failures[i])}`).join('; ');
+  const cause = failures.length === 1 ? failures[0] : new AggregateError(failures, reasons);
+  throw loadError('load-failed', `no wasm build could be loaded: ${reasons}`, { cause });
+}
+
+/**
+ * @param {object} module a WebAssembly.Module
+ * @param {number} maxMemory
+ */
+async function start(module, maxMemory) {
+  let runtime;
+  try {
+    runtime = await instantiate(module, maxMemory);
+    selfTest(runtime);
+  } catch (cause) {
+    runtime?.dispose();
+    if (AttentionError.is(cause)) throw cause;
+    throw loadError('load-failed', `the wasm binary does not start: ${messageOf(cause)}`, { cause });
+  }
+  return new Sdpa(runtime);
+}
+
+/** @param {LoadOptions} options */
+function checkOptions(options) {
+  if (typeof options !== 'object' || options === null) {
+    throw typeError('type', `load's options must be an object, got ${show(options)}`);
+  }
+  for (const name in options) {
+    if (!known.includes(name)) {
+      throw typeError('unknown-option', `load has no option '${name}'; the options are ${known.join(', ')}`);
+    }
+  }
+  const { threads, maxMemory } = options;
+  if (threads !== undefined && threads !== 'auto') {
+    if (typeof threads !== 'number')
+      throw typeError('type', `threads must be a number or 'auto', got ${show(threads)}`);
+    if (!Number.isSafeInteger(threads) || threads < 0) {
+      throw rangeError('option', `threads must be a whole number, 0 or more, got ${threads}`);
+    }
+  }
+  if (maxMemory !== undefined) {
+    if (typeof maxMemory !== 'number')
+      throw typeError('type', `maxMemory must be a number of bytes, got ${show(maxMemory)}`);
+    if (!(maxMemory > 0)) throw rangeError('option', `maxMemory must be more than 0 bytes, got ${maxMemory}`);
+  }
+}
