@@ -1,0 +1,31 @@
+// Writing to the standard output, which may be a pipe whose reader leaves early (sdpa info | head -1).
+
+/**
+ * @param {NodeJS.WriteStream} stream
+ * @param {string | Uint8Array} content
+ * @returns {Promise<void>} rejects with EPIPE where nobody reads
+ */
+export function writeAll(stream, content) {
+  return new Promise((resolve, reject) => {
+    stream.write(content, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/**
+ * Keeps the 'error' event of a closed pipe from ending the process with a stack trace; the write itself reports it.
+ * @param {NodeJS.WriteStream[]} streams
+ * @returns {() => void} undoes it
+ */
+export function silencePipeErrors(streams) {
+  const ignore = () => {};
+  for (const stream of streams) stream.on('error', ignore);
+  return () => streams.forEach((stream) => stream.off('error', ignore));
+}
+
+/**
+ * @param {unknown} error
+ * @returns {boolean}
+ */
+export function isClosedPipe(error) {
+  return /** @type {NodeJS.ErrnoException} */ (error)?.code === 'EPIPE';
+}
