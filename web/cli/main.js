@@ -44,9 +44,8 @@ export async function main(words, streams) {
     if (isClosedPipe(error)) return words[0] === 'attention' && !words.includes('--help') ? kFailure : kDone;
     const badInput = error instanceof UsageError || (AttentionError.is(error) && kInputCodes.includes(error.code));
     const known = badInput || AttentionError.is(error) || typeof (/** @type {any} */ (error).syscall) === 'string';
-    const text = known
-      ? /** @type {Error} */ (error).message
-      : `internal error: ${/** @type {Error} */ (error)?.stack ?? error}`;
+    const { message, stack } = /** @type {Error} */ (error);
+    const text = known ? printable(message) : `internal error: ${stack ?? error}`;
     await writeAll(streams.stderr, `sdpa: ${text}\n`).catch(() => {});
     return badInput ? kBadInput : kFailure;
   } finally {
