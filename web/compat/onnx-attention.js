@@ -82,35 +82,42 @@ export function attention(sdpa, inputs, attributes = {}) {
   checkNames('attribute', attributes, ATTRIBUTES);
   const shapes = readShapes(inputs, attributes);
   const mode = readInteger(attributes, 'qk_matmul_output_mode', undefined, (m) => m >= 0 && m <= 3, '0, 1, 2 or 3');
-  const options = { ...readOptions(inputs, attributes, shapes), ...fitMask(readMask(inputs, 'attn_mask'), shapes) };
+  const mask = fitMask(readMask(inputs, 'attn_mask'), shapes);
 
-  const { Q, K, V, flat, pastKey, pastValue } = shapes;
-  const presentKey = pastKey && concatenate(pastKey, K, shapes.kvHeads);
-  const presentValue = pastValue && concatenate(pastValue, V, shapes.kvHeads);
+  const { Q, K, V, flat, pastKey, pastValue, batch, rows, qHeads, kvHeads, sizeV } = shapes;
+  const presentKey = pastKey && concatenate(pastKey, K, kvHeads);
+  const presentValue = pastValue && concatenate(pastValue, V, kvHeads);
   const turned = flat && presentKey !== undefined;
-  const query = turned ? headsFirst(Q, shapes.qHeads) : asOperand(Q, shapes.qHeads);
-  const key = presentKey ?? asOperand(K, shapes.kvHeads);
-  const value = presentValue ?? asOperand(V, shapes.kvHeads);
-  const layout = flat && !turned ? 'blhd' : 'bhld';
+  const result = sdpa.attention(
+    turned ? headsFirst(Q, qHeads) : asOperand(Q, qHeads),
+    presentKey ?? asOperand(K, kvHeads),
+    presentValue ?? asOperand(V, kvHeads),
+    {
+      ...readOptions(inputs, attributes, shapes),
+      ...mask,
+      layout: flat && !turned ? 'blhd' : 'bhld',
+      ...(mode !== undefined && { scores: STAGES[mode] }),
+    },
+  );
 
-  const run = (/** @type {number | undefined} */ stage) =>
-    sdpa.attention(query, key, value, { ...options, layout, ...(stage !== undefined && { scores: STAGES[stage] }) });
-  const scoresOf = (/** @type {any} */ result) =>
-    outputOf(fromFloat32(result.scores.data, result.scores.shape, Q.dtype), Q.isFloat16Array);
-
-  const result = run(mode);
-  const { batch, rows, qHeads, sizeV } = shapes;
-  const out = turned ? headsLast(result.out.data, [batch, qHeads, rows, sizeV]) : result.out.data;
+  const data = turned ? headsLast(result.out.data, [batch, qHeads, rows, sizeV]) : result.out.data;
   const shape = flat ? [batch, rows, qHeads * sizeV] : [batch, qHeads, rows, sizeV];
+  const outputs = { Y: outputOf(fromFloat32(data, shape, Q.dtype), Q.isFloat16Array) };
 
-  const outputs = { Y: outputOf(fromFloat32(out, shape, Q.dtype), Q.isFloat16Array) };
-  addOutput(outputs, 'present_key', presentKey && outputOf(presentKey, K.isFloat16Array), () =>
-    outputOf(headsFirst(K, shapes.kvHeads), K.isFloat16Array),
-  );
-  addOutput(outputs, 'present_value', presentValue && outputOf(presentValue, V.isFloat16Array), () =>
-    outputOf(headsFirst(V, shapes.kvHeads), V.isFloat16Array),
-  );
-  addOutput(outputs, 'qk_matmul_output', mode === undefined ? undefined : scoresOf(result), () => scoresOf(run(0)));
+  // What is made later reads the inputs again: a view of wasm memory would be empty once that has grown.
+  const later = { ...inputs };
+  const laterAttributes = { ...attributes, qk_matmul_output_mode: /** @type {const} */ (0) };
+  const presentOf = (/** @type {string} */ name) => {
+    const input = /** @type {FloatInput} */ (readFloat(later, name));
+    return outputOf(headsFirst(input, kvHeads), input.isFloat16Array);
+  };
+  const scoresOf = (/** @type {any} */ { scores }) =>
+    outputOf(fromFloat32(scores.data, scores.shape, Q.dtype), Q.isFloat16Array);
+  addOutput(outputs, 'present_key', presentKey && outputOf(presentKey, K.isFloat16Array), () => presentOf('K'));
+  addOutput(outputs, 'present_value', presentValue && outputOf(presentValue, V.isFloat16Array), () => presentOf('V'));
+  addOutput(outputs, 'qk_matmul_output', mode === undefined ? undefined : scoresOf(result), () => {
+    return attention(sdpa, later, laterAttributes).qk_matmul_output;
+  });
   return /** @type {AttentionOutputs} */ (outputs);
 }
 
@@ -138,14 +145,13 @@ function addOutput(outputs, name, made, make) {
 }
 
 /**
- * A tensor as `sdpa.attention` takes it, its heads an axis of their own. A 4-D one is handed on as the caller gave it, so that a
- * tensor in wasm memory is not copied.
+ * A tensor as `sdpa.attention` takes it, its heads an axis of their own. A 4-D one is handed on as the caller gave it; one in wasm
+ * memory is used where it lies in either case.
  * @param {FloatInput} input
  * @param {number} heads
  */
 function asOperand({ data, shape, dtype, source }, heads) {
-  if (shape.length === 3) return { data, shape: [shape[0], shape[1], heads, shape[2] / heads], dtype };
-  return source.shape !== undefined && source.dtype === dtype ? source : { data, shape, dtype };
+  return shape.length === 4 ? source : { data, shape: [shape[0], shape[1], heads, shape[2] / heads], dtype };
 }
 
 /**

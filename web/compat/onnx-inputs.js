@@ -1,12 +1,13 @@
 // Reads an ONNX operator's inputs and attributes: what a caller hands over becomes one checked form, and a fault becomes an
 // error that says the operator's formal name.
 import { rangeError, show, typeError } from '../errors.js';
+import { arrayKind, product, readShape } from '../tensor.js';
 
 /**
  * @typedef {'float32' | 'float16' | 'bfloat16'} FloatType
  * @typedef {Float32Array | Uint16Array} FloatData elements of a float tensor; 16-bit ones by their bits
  * @typedef {object} OnnxTensor what a caller hands over: any object with `data` and `shape` (or `dims`), and `dtype` (or `type`)
- *   where the array's class does not say it
+ *   where the kind of array does not say it
  * @property {ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>} data
  * @property {readonly number[]} [shape]
  * @property {readonly number[]} [dims]
@@ -21,8 +22,8 @@ import { rangeError, show, typeError } from '../errors.js';
  * @property {OnnxTensor} source what the caller gave
  */
 
-/** Type that an array's class says by itself. @type {Record<string, string>} */
-const TYPE_OF_CLASS = {
+/** Type that the kind of array says by itself. @type {Record<string, string>} */
+const TYPE_OF_KIND = {
   Float32Array: 'float32',
   Float16Array: 'float16',
   Float64Array: 'float64',
@@ -31,8 +32,8 @@ const TYPE_OF_CLASS = {
   Uint8Array: 'bool',
 };
 
-/** Array classes that hold a type. @type {Record<string, string[]>} */
-const CLASSES_OF_TYPE = {
+/** Kinds of array that hold a type. @type {Record<string, string[]>} */
+const KINDS_OF_TYPE = {
   float32: ['Float32Array'],
   float16: ['Uint16Array', 'Float16Array'],
   bfloat16: ['Uint16Array'],
@@ -72,7 +73,7 @@ export function readFloat(inputs, name) {
     const taken = name === 'attn_mask' ? 'bool, float32, float16 or bfloat16' : 'float32, float16 or bfloat16';
     throw typeError(dtype === 'float64' ? 'unsupported' : 'type', `${name} is ${dtype}; it must be ${taken}`);
   }
-  const isFloat16Array = className(data) === 'Float16Array';
+  const isFloat16Array = kindOf(data) === 'Float16Array';
   return {
     ...tensor,
     name,
@@ -95,7 +96,7 @@ export function readMask(inputs, name) {
   const { data, shape } = tensor;
   return {
     dtype: 'bool',
-    data: className(data) === 'Array' ? Uint8Array.from(data, (x) => toByte(x, name)) : data,
+    data: kindOf(data) === 'Array' ? Uint8Array.from(data, (x) => toByte(x, name)) : data,
     shape,
   };
 }
@@ -121,7 +122,7 @@ function toByte(element, name) {
  */
 export function readLengths(inputs, name, batch, largest) {
   const given = inputs[name];
-  const isVector = Array.isArray(given) || ArrayBuffer.isView(given);
+  const isVector = kindOf(given) !== undefined;
   const tensor = readTensor(isVector ? { [name]: vectorOf(given) } : inputs, name, 'int64');
   if (tensor === undefined) return undefined;
   if (tensor.dtype !== 'int64' && tensor.dtype !== 'int32') {
@@ -196,57 +197,46 @@ export function readNumber(attributes, name, accepts, rule) {
 function readTensor(inputs, name, plainArrayType) {
   const source = inputs[name];
   if (source === undefined || source === null) return undefined;
-  if (typeof source !== 'object')
-    throw typeError('type', `${name} must be a tensor { data, shape }, not ${show(source)}`);
-  const shape = readShape(source.shape ?? source.dims, name);
+  if (typeof source !== 'object' || kindOf(source) !== undefined) {
+    throw typeError('type', `${name} must be a tensor { data, shape }, got ${show(source)}`);
+  }
+  const shape = readShape(name, source.shape ?? source.dims);
   const data = source.data;
-  const dtype = readType(source.dtype ?? source.type ?? (Array.isArray(data) ? plainArrayType : undefined), data, name);
-  const elements = shape.reduce((product, extent) => product * extent, 1);
+  const dtype = readType(name, source.dtype ?? source.type, data, plainArrayType);
+  const elements = product(name, shape);
   if (data.length !== elements) {
-    throw rangeError('shape', `${name} has ${data.length} elements but its shape [${shape}] has ${elements}`);
+    throw rangeError('shape', `${name} has ${data.length} elements but its shape [${shape}] needs ${elements}`);
   }
   return { data, shape, dtype, source };
 }
 
 /**
- * @param {unknown} shape
  * @param {string} name
- */
-function readShape(shape, name) {
-  if (!Array.isArray(shape) && !ArrayBuffer.isView(shape)) {
-    throw typeError('type', `${name} needs a shape (or dims): an array of sizes, not ${show(shape)}`);
-  }
-  const sizes = Array.from(/** @type {ArrayLike<number>} */ (/** @type {unknown} */ (shape)), Number);
-  if (!sizes.every((size) => Number.isSafeInteger(size) && size >= 0)) {
-    throw rangeError('shape', `${name} has shape [${sizes}]; sizes must be integers from 0`);
-  }
-  return sizes;
-}
-
-/**
  * @param {unknown} declared
  * @param {unknown} data
- * @param {string} name
+ * @param {string | undefined} plainArrayType
  */
-function readType(declared, data, name) {
-  const holder = className(data);
-  const dtype = typeof declared === 'string' ? declared : TYPE_OF_CLASS[holder];
-  if (dtype === undefined) {
+function readType(name, declared, data, plainArrayType) {
+  const kind = kindOf(data);
+  if (kind === undefined) throw typeError('type', `${name} data must be a typed array, got ${show(data)}`);
+  const dtype = declared ?? TYPE_OF_KIND[kind] ?? (kind === 'Array' ? plainArrayType : undefined);
+  if (typeof dtype !== 'string') {
     throw typeError(
       'type',
-      `${name} has data ${show(data)} and no dtype; a Uint16Array needs dtype 'float16' or 'bfloat16'`,
+      `${name} needs a dtype: its data is ${show(data)}, which does not say it, got ${show(dtype)}`,
     );
   }
-  if (CLASSES_OF_TYPE[dtype] !== undefined && !CLASSES_OF_TYPE[dtype].includes(holder)) {
+  const kinds = KINDS_OF_TYPE[dtype];
+  if (kinds !== undefined && !kinds.includes(kind)) {
     throw typeError(
       'type',
-      `${name} has dtype ${dtype} but its data is ${show(data)}; ${dtype} is held by ${CLASSES_OF_TYPE[dtype].join(' or ')}`,
+      `${name} has dtype ${dtype} but its data is ${show(data)}; it is held by ${kinds.join(' or ')}`,
     );
   }
   return dtype;
 }
 
-/** Class of an array by its tag, which holds across realms too. @param {unknown} value */
-function className(value) {
-  return Object.prototype.toString.call(value).slice(8, -1);
+/** @param {unknown} value @returns {string | undefined} 'Float32Array' and so on, 'Array', or undefined for what is no array */
+function kindOf(value) {
+  return arrayKind(value) ?? (Array.isArray(value) ? 'Array' : undefined);
 }

@@ -100,5 +100,5 @@ export function outputOf(tensor, asFloat16Array) {
  * @returns {any} a new array of the same kind
  */
 function like(data, length) {
-  return data instanceof Float32Array ? new Float32Array(length) : new Uint16Array(length);
+  return new /** @type {any} */ (data.constructor)(length);
 }

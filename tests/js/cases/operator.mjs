@@ -1,0 +1,20 @@
+// One "sdpa-case-1" case through `sdpa/onnx`.
+import assert from 'node:assert/strict';
+import { readOperatorCase, toTensor, valuesOf } from './case-files.mjs';
+import { assertClose, operatorBound, readLowestAsMasked } from './compare.mjs';
+
+/** Runs the case of one file and checks every output that it lists. */
+export function checkOperatorCase(ops, folder, file) {
+  const { op, domain, inputs, attributes, outputs, tolerance } = readOperatorCase(folder, file);
+  assert.deepEqual([domain, op], ['', 'Attention'], 'the folder holds ai.onnx Attention only');
+  const tensors = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, toTensor(tensor)]));
+  const got = ops.attention(tensors, attributes);
+
+  assert.ok(Object.keys(outputs).length > 0, 'a case expects some output');
+  for (const [name, want] of Object.entries(outputs)) {
+    assert.deepEqual(got[name].shape, want.shape, `${name}: shape`);
+    assert.equal(got[name].dtype, want.dtype, `${name}: dtype`);
+    const expected = name === 'qk_matmul_output' ? readLowestAsMasked(want.values) : want.values;
+    assertClose(name, valuesOf(got[name]), expected, operatorBound(want.tolerance ?? tolerance));
+  }
+}
