@@ -11,6 +11,7 @@ import { concatenate, fromFloat32, headsFirst, headsLast, outputOf } from './onn
 import { readShapes } from './onnx-shapes.js';
 
 /**
+ * @typedef {import('../validate.js').AttentionOptions} AttentionOptions
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput
  * @typedef {import('./onnx-inputs.js').FloatType} FloatType
  * @typedef {import('./onnx-inputs.js').FloatData} FloatData
@@ -57,7 +58,7 @@ const ATTRIBUTES = [
   'softmax_precision',
 ];
 /** Stage names of `scores`, by qk_matmul_output_mode. */
-const STAGES = ['scaled', 'capped', 'biased', 'weights'];
+const STAGES = /** @type {const} */ (['scaled', 'capped', 'biased', 'weights']);
 const SOFTMAX_PRECISIONS = [1, 10, 11, 16];
 /** What an element behind a mask's end holds: minus infinity by its bits, or false. */
 const MASKED = { float32: -Infinity, float16: 0xfc00, bfloat16: 0xff80, bool: 0 };
@@ -71,7 +72,7 @@ const MASKED = { float32: -Infinity, float16: 0xfc00, bfloat16: 0xff80, bool: 0 
  *
  * float64 is not taken, and a 16-bit Y is rounded once, from the float32 result.
  *
- * @param {any} sdpa a loaded instance
+ * @param {import('../sdpa.js').Sdpa} sdpa a loaded instance
  * @param {AttentionInputs} inputs
  * @param {AttentionAttributes} [attributes]
  * @returns {AttentionOutputs}
@@ -82,7 +83,7 @@ export function attention(sdpa, inputs, attributes = {}) {
   checkNames('attribute', attributes, ATTRIBUTES);
   const shapes = readShapes(inputs, attributes);
   const mode = readInteger(attributes, 'qk_matmul_output_mode', undefined, (m) => m >= 0 && m <= 3, '0, 1, 2 or 3');
-  const mask = fitMask(readMask(inputs, 'attn_mask'), shapes);
+  const options = { ...readOptions(inputs, attributes, shapes), ...fitMask(readMask(inputs, 'attn_mask'), shapes) };
 
   const { Q, K, V, flat, pastKey, pastValue, batch, rows, qHeads, kvHeads, sizeV } = shapes;
   const presentKey = pastKey && concatenate(pastKey, K, kvHeads);
@@ -92,12 +93,7 @@ export function attention(sdpa, inputs, attributes = {}) {
     turned ? headsFirst(Q, qHeads) : asOperand(Q, qHeads),
     presentKey ?? asOperand(K, kvHeads),
     presentValue ?? asOperand(V, kvHeads),
-    {
-      ...readOptions(inputs, attributes, shapes),
-      ...mask,
-      layout: flat && !turned ? 'blhd' : 'bhld',
-      ...(mode !== undefined && { scores: STAGES[mode] }),
-    },
+    { ...options, layout: flat && !turned ? 'blhd' : 'bhld', ...(mode !== undefined && { scores: STAGES[mode] }) },
   );
 
   const data = turned ? headsLast(result.out.data, [batch, qHeads, rows, sizeV]) : result.out.data;
@@ -149,6 +145,7 @@ function addOutput(outputs, name, made, make) {
  * memory is used where it lies in either case.
  * @param {FloatInput} input
  * @param {number} heads
+ * @returns {any}
  */
 function asOperand({ data, shape, dtype, source }, heads) {
   return shape.length === 4 ? source : { data, shape: [shape[0], shape[1], heads, shape[2] / heads], dtype };
@@ -159,6 +156,7 @@ function asOperand({ data, shape, dtype, source }, heads) {
  * @param {AttentionInputs} inputs
  * @param {AttentionAttributes} attributes
  * @param {import('./onnx-shapes.js').Shapes} shapes
+ * @returns {AttentionOptions}
  */
 function readOptions(inputs, attributes, shapes) {
   const isWindow = (/** @type {number} */ size) => size >= -1;
@@ -176,23 +174,29 @@ function readOptions(inputs, attributes, shapes) {
     );
   }
 
-  /** @type {Record<string, any>} */
+  /** @type {AttentionOptions} */
   const options = {};
   if (scale !== undefined) options.scale = scale;
   if (softcap !== undefined) options.softcap = softcap;
   if (kvLengths !== undefined) options.kvLengths = kvLengths;
   if (causal) options.causal = true;
-  if (left !== -1 || right !== -1) options.window = [left, right].map((size) => (size === -1 ? Infinity : size));
+  if (left !== -1 || right !== -1) options.window = [reach(left), reach(right)];
   if (options.causal || options.window) {
     options.queryOffset = kvLengths ? kvLengths.map((length) => length - shapes.rows) : shapes.past;
   }
   return options;
 }
 
+/** @param {number | undefined} size */
+function reach(size) {
+  return size === undefined || size === -1 ? Infinity : size;
+}
+
 /**
  * The mask as option `mask` or `bias`: four dimensions, the last one filled up with "masked" to the number of keys.
  * @param {ReturnType<typeof readMask>} mask
  * @param {import('./onnx-shapes.js').Shapes} shapes
+ * @returns {AttentionOptions}
  */
 function fitMask(mask, { batch, qHeads, rows, total }) {
   if (mask === undefined) return {};
@@ -216,5 +220,5 @@ function fitMask(mask, { batch, qHeads, rows, total }) {
     }
   }
   const fitted = { data, shape: [...padded.slice(0, 3), total] };
-  return dtype === 'bool' ? { mask: fitted } : { bias: { ...fitted, dtype } };
+  return dtype === 'bool' ? { mask: /** @type {any} */ (fitted) } : { bias: /** @type {any} */ ({ ...fitted, dtype }) };
 }

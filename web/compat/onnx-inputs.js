@@ -54,7 +54,7 @@ export function checkNames(kind, given, known) {
   }
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) {
-      throw rangeError('unknown-option', `Attention has no ${kind} ${name}; it has ${known.join(', ')}`);
+      throw typeError('unknown-option', `Attention has no ${kind} ${name}; it has ${known.join(', ')}`);
     }
   }
 }

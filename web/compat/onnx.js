@@ -12,7 +12,7 @@ import { attention } from './onnx-attention.js';
 
 /**
  * ONNX operators that compute with the given instance.
- * @param {any} sdpa what `load` resolved to
+ * @param {import('../sdpa.js').Sdpa} sdpa what `load` resolved to
  * @returns {OnnxOps}
  */
 export function onnxOps(sdpa) {

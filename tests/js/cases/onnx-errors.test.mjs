@@ -74,7 +74,7 @@ describe('errors of ONNX Attention', () => {
   ];
 
   for (const [fault, changes, attributes, code, message] of faults) {
-    const kind = code === 'type' || code === 'unsupported' ? TypeError : RangeError;
+    const kind = ['type', 'unsupported', 'unknown-option'].includes(code) ? TypeError : RangeError;
     test(`${fault}: a ${kind.name} of code ${code}`, () => {
       assert.throws(
         () => ops.attention(changes && { ...small(), ...changes }, attributes),
