@@ -257,10 +257,13 @@ function describe({ dir, installed, machine }) {
   if (!xsimdInclude) throw new Error(`no xsimd in ${dir}`);
   const native = machine ? nativePartsIn(join(dir, 'native'), machine.triple) : { path: [] };
   const path = [compiler.bin, ...native.path].join(delimiter);
+  const cmakeToolchain = join(compiler.root, 'cmake/Modules/Platform/Emscripten.cmake');
   const exports = {
     PATH: path,
     ...compiler.environment,
     EMSCRIPTEN_ROOT: compiler.root,
+    // Read by CMakePresets.json.
+    SDPA_EMSCRIPTEN_TOOLCHAIN_FILE: cmakeToolchain,
     XSIMD_INCLUDE_DIR: xsimdInclude,
     SDPA_TOOLCHAIN_DIR: dir,
     ...(native.cmakePrefix && { CMAKE_PREFIX_PATH: native.cmakePrefix }),
@@ -270,7 +273,7 @@ function describe({ dir, installed, machine }) {
     emar: join(compiler.bin, 'emar'),
     env: { ...process.env, ...exports, PATH: `${path}${delimiter}${process.env.PATH ?? ''}` },
     exports,
-    cmakeToolchain: join(compiler.root, 'cmake/Modules/Platform/Emscripten.cmake'),
+    cmakeToolchain,
     xsimdInclude,
     gtestPrefix: native.cmakePrefix,
     prefix: dir,

@@ -1,0 +1,123 @@
+/** dist/: the package's files, and build/demo: the page with the package beside it. */
+
+import { build as bundle } from 'esbuild';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { run } from '../lib/exec.mjs';
+import { BUILD, logFile, ROOT } from '../lib/project.mjs';
+import { listFiles, OutputFolder } from './files.mjs';
+import { VARIANTS } from './wasm.mjs';
+
+const WEB = join(ROOT, 'web');
+export const DIST = join(ROOT, 'dist');
+const DECLARATIONS = join(BUILD, 'declarations');
+
+/** Entries with a CommonJS twin. */
+const ENTRIES = ['index.js', 'slim.js', 'compat/onnx.js', 'io/index.js'];
+
+/** Most bytes that a build may have; raw for one wasm file, gzipped for the default entry with everything in it. */
+const LIMITS = { wasm: 60 * 1024, entry: 120 * 1024 };
+
+/**
+ * What the sources import from web/generated/.
+ * @param {import('./wasm.mjs').WasmBuilds} builds
+ */
+export function writeGenerated({ glue, wasm }) {
+  const folder = new OutputFolder(join(WEB, 'generated'));
+  const builds = VARIANTS.map((variant) => `  ${variant}: '${wasm[variant].toString('base64')}',\n`).join('');
+  folder.write('glue.js', glue);
+  folder.write('embedded.js', `export const embedded = {\n${builds}};\n`);
+}
+
+/**
+ * Writes dist/.
+ * @param {import('./wasm.mjs').WasmBuilds} builds
+ */
+export async function writePackage({ wasm }) {
+  const dist = new OutputFolder(DIST);
+  const sources = listFiles(WEB).filter((name) => name.endsWith('.js') && !name.startsWith('demo/'));
+  for (const name of sources) dist.write(name, readFileSync(join(WEB, name)));
+  for (const variant of VARIANTS) dist.write(`wasm/sdpa.${variant}.wasm`, wasm[variant]);
+  if (existsSync(join(WEB, 'cli/cli.js'))) dist.write('cli.js', "#!/usr/bin/env node\nimport './cli/cli.js';\n", 0o755);
+  await writeCommonJs(dist);
+  await writeDeclarations(dist);
+  dist.prune();
+}
+
+/** @param {OutputFolder} dist */
+async function writeCommonJs(dist) {
+  const { outputFiles } = await bundle({
+    entryPoints: ENTRIES.filter((name) => existsSync(join(WEB, name))).map((name) => join(WEB, name)),
+    outbase: WEB,
+    outdir: DIST,
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'neutral',
+    packages: 'external',
+    target: 'es2022',
+    legalComments: 'inline',
+  });
+  for (const { path, contents } of outputFiles) dist.write(path.slice(DIST.length + 1), contents);
+}
+
+/**
+ * Declarations out of the sources' JSDoc, and the same for CommonJS, where each file names its neighbours by `.cjs`.
+ * @param {OutputFolder} dist
+ */
+async function writeDeclarations(dist) {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  await run([process.execPath, tsc, '-p', join(ROOT, 'tsconfig.declarations.json'), '--outDir', DECLARATIONS], {
+    cwd: ROOT,
+    log: logFile('declarations'),
+  });
+  for (const name of listFiles(DECLARATIONS)) {
+    const source = join(WEB, name.replace(/\.d\.ts$/, '.js'));
+    if (!name.endsWith('.d.ts') || !existsSync(source) || name.startsWith('cli/') || name.startsWith('demo/')) continue;
+    const text = readFileSync(join(DECLARATIONS, name), 'utf8');
+    dist.write(name, text);
+    dist.write(name.replace(/\.d\.ts$/, '.d.cts'), text.replace(/(['"]\.{1,2}\/[^'"\n]*)\.js(['"])/g, '$1.cjs$2'));
+  }
+}
+
+/** build/demo: web/demo with the package's ESM files in sdpa/. */
+export function writeDemo() {
+  if (!existsSync(join(WEB, 'demo'))) return false;
+  const demo = new OutputFolder(join(BUILD, 'demo'));
+  for (const name of listFiles(join(WEB, 'demo'))) demo.write(name, readFileSync(join(WEB, 'demo', name)));
+  for (const name of listFiles(DIST)) {
+    if (!/\.(js|wasm)$/.test(name) || /^cli[./]/.test(name)) continue;
+    demo.write(join('sdpa', name), readFileSync(join(DIST, name)));
+  }
+  demo.prune();
+  return true;
+}
+
+/**
+ * Sizes, and an error where one is above its limit.
+ * @param {import('../lib/log.mjs').Log} log
+ */
+export async function checkSizes(log) {
+  const { outputFiles } = await bundle({
+    entryPoints: [join(DIST, 'index.js')],
+    bundle: true,
+    write: false,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+  });
+  const entry = gzipSync(outputFiles[0].contents, { level: 9 }).length;
+  /** @param {number} bytes */
+  const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
+  const binaries = VARIANTS.map((variant) => {
+    const bytes = readFileSync(join(DIST, `wasm/sdpa.${variant}.wasm`));
+    if (bytes.length > LIMITS.wasm) {
+      throw new Error(`the ${variant} build has ${bytes.length} bytes; at most ${LIMITS.wasm} are allowed`);
+    }
+    return `${variant} ${kilobytes(bytes.length)}`;
+  });
+  log(`sizes: default entry ${kilobytes(entry)} minified and gzipped; wasm ${binaries.join(', ')}`);
+  if (entry > LIMITS.entry) throw new Error(`the default entry has ${entry} bytes gzipped; at most ${LIMITS.entry} are allowed`);
+}
