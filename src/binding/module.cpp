@@ -45,8 +45,15 @@ std::string frame_fields() { return sdpa::binding::kFieldNames; }
 std::string status_table() {
   std::string table;
   for (const auto& entry : sdpa::kStatusTable) {
-    if (!table.empty()) table += ',';
-    table += std::to_string(static_cast<int>(entry.code)) + ':' + entry.name + ':' + entry.error;
+    const int code = static_cast<int>(entry.code);
+    if (code > 0) table += ',';
+    // Digits by hand: std::to_string would link printf, a third of the module.
+    if (code >= 10) table += static_cast<char>('0' + code / 10);
+    table += static_cast<char>('0' + code % 10);
+    table += ':';
+    table += entry.name;
+    table += ':';
+    table += entry.error;
   }
   return table;
 }

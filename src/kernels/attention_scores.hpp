@@ -40,7 +40,7 @@ void weights_from_scores(KeyRange keys, float* scores, std::size_t stride, const
 }
 
 template <class Arch>
-void write_scores(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
+SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
   const bool weights = block.stage == Stage::kWeights;

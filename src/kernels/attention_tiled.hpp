@@ -50,7 +50,7 @@ inline void clear_weights(KeyRange keys, float* weights, std::size_t stride, std
 
 /// Steps 1 to 3 for every panel: weights of `any` (what the block sees of the tile) in workspace.scores.
 template <class Arch>
-void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, KeyRange tile, KeyRange any,
+SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, KeyRange tile, KeyRange any,
                 const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
@@ -78,7 +78,7 @@ void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, KeyRange tile,
 
 /// Step 4 for every row.
 template <class Arch>
-void accumulate_tile(const AttentionBlock& block, KeyRange tile, KeyRange any, const AttentionWorkspace<Arch>& workspace) {
+SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, KeyRange tile, KeyRange any, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
   const std::size_t out_stride = AttentionWorkspace<Arch>::out_stride(block.head_dim_v);
   const KeyRange seen{tile.begin + any.begin, tile.begin + any.end};
@@ -108,7 +108,7 @@ void accumulate_tile(const AttentionBlock& block, KeyRange tile, KeyRange any, c
 
 /// out = O / l, lse = m + ln l; zeros and -infinity for rows that saw nothing.
 template <class Arch>
-void finish_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
+SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const std::size_t out_stride = AttentionWorkspace<Arch>::out_stride(block.head_dim_v);
   for (std::size_t r = 0; r < block.rows; ++r) {

@@ -54,7 +54,7 @@ RowsRange range_of_rows(const std::size_t* key_begin, const std::size_t* key_end
 /// Writes -infinity over the scores of keys [keys.begin, keys.end) of a tile that a row of the panel does not see.
 /// scores is [key][row]; the tile's key 0 is key `tile_begin` of the operand.
 template <class Arch>
-void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows, std::size_t tile_begin,
+SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows, std::size_t tile_begin,
                   KeyRange keys, float* scores, std::size_t score_stride) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kPanel = kNr * kW;
@@ -84,7 +84,7 @@ void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std:
 /// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end): unit * bias, -infinity where the
 /// mask excludes the key. Rows beyond the block up to a whole panel are 0.
 template <class Arch>
-void build_explicit_tile(const AttentionBlock& block, float unit, std::size_t tile_begin, KeyRange keys, float* tile,
+SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, float unit, std::size_t tile_begin, KeyRange keys, float* tile,
                          std::size_t tile_stride) {
   const auto& mask = block.mask;
   const auto& bias = block.bias;
@@ -109,7 +109,7 @@ void build_explicit_tile(const AttentionBlock& block, float unit, std::size_t ti
 
 /// scores = scores + tile, and -infinity where the tile is -infinity whatever the score.
 template <class Arch>
-void apply_explicit_tile(const float* tile, KeyRange keys, float* scores, std::size_t stride) {
+SDPA_NOINLINE void apply_explicit_tile(const float* tile, KeyRange keys, float* scores, std::size_t stride) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto masked = simd::splat<Arch>(kMasked);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {

@@ -19,7 +19,7 @@ namespace sdpa::kernels {
 
 /// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l, writes alpha.
 template <class Arch>
-void online_softmax(KeyRange keys, float* scores, std::size_t stride, float* m, float* l, float* alpha) {
+SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, std::size_t stride, float* m, float* l, float* alpha) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
   const auto nothing = simd::splat<Arch>(kMasked);

@@ -40,7 +40,7 @@ SDPA_INLINE float read_element(const void* data, DType dtype, std::size_t index)
 
 /// (rows, columns) of 16-bit floats to contiguous float32.
 template <class Arch>
-void widen_rows(const InputRows& source, std::size_t first_row, std::size_t rows, std::size_t columns, float* to) {
+SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, std::size_t rows, std::size_t columns, float* to) {
   const auto* from = static_cast<const std::uint16_t*>(source.data) + first_row * source.stride;
   for (std::size_t r = 0; r < rows; ++r, from += source.stride, to += columns) {
     if (source.dtype == DType::kFloat16) {
@@ -53,7 +53,7 @@ void widen_rows(const InputRows& source, std::size_t first_row, std::size_t rows
 
 /// factor * query as [panel][d][2 vectors of rows]; rows beyond the block are zeros.
 template <class Arch>
-void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim, double factor, float* to) {
+SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim, double factor, float* to) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   const auto narrow = static_cast<float>(factor);
   // A factor that float32 cannot hold well (overflow, subnormal) still multiplies exactly in double.
@@ -79,7 +79,7 @@ void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim
 
 /// The last columns of each row (fewer than a vector) as full vectors with zeros behind.
 template <class Arch>
-void pack_column_tail(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, float* to) {
+SDPA_NOINLINE void pack_column_tail(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, float* to) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   for (std::size_t r = 0; r < rows; ++r, from += stride, to += kW) {
     for (std::size_t c = 0; c < kW; ++c) to[c] = c < columns ? from[c] : 0.0F;

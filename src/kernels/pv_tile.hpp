@@ -50,7 +50,7 @@ inline void pv_register_tile(const float* weights, std::size_t weight_stride, co
 
 /// Keys [first, last) of the tile for rows that all may see what they weigh.
 template <class Arch>
-void pv_rows(const float* weights, std::size_t weight_stride, const ValueTile& value, std::size_t first, std::size_t last,
+SDPA_NOINLINE void pv_rows(const float* weights, std::size_t weight_stride, const ValueTile& value, std::size_t first, std::size_t last,
              const float* alpha, float* out, std::size_t out_stride, std::size_t rows) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const std::size_t keys = last - first;
@@ -91,7 +91,7 @@ void pv_selected_row(const float* weights, std::size_t weight_stride, const Valu
 
 /// Whether keys [first, last) hold no NaN and no infinity: 0 times them sums to 0.
 template <class Arch>
-bool values_are_finite(const ValueTile& value, std::size_t first, std::size_t last) {
+SDPA_NOINLINE bool values_are_finite(const ValueTile& value, std::size_t first, std::size_t last) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto zero = simd::splat<Arch>(0.0F);
   auto sum = zero;

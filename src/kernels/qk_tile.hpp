@@ -45,7 +45,7 @@ inline void qk_register_tile(const float* key, std::size_t key_stride, const flo
 
 /// All of `keys` keys against one panel.
 template <class Arch>
-void qk_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query, std::size_t head_dim,
+SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query, std::size_t head_dim,
               float* scores, std::size_t score_stride) {
   constexpr std::size_t kMr = TileSize<Arch>::kMr;
   for_each_row_tile<kMr>(keys, [&](std::size_t first, std::size_t n) {

@@ -27,7 +27,7 @@ constexpr ScoreMod make_score_mod(double scale, double softcap, double unit) {
 }
 
 template <class Arch>
-void apply_softcap(float cap, KeyRange keys, float* scores, std::size_t stride) {
+SDPA_NOINLINE void apply_softcap(float cap, KeyRange keys, float* scores, std::size_t stride) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto exp_constants = simd::ExpConstants<Arch>::load();
   const auto tanh_constants = simd::TanhConstants<Arch>::load();
