@@ -1,6 +1,6 @@
 /** The three wasm builds: compiled by CMake's presets, their glue checked and prepared, the binaries stamped. */
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../lib/exec.mjs';
@@ -25,7 +25,8 @@ export async function compileWasm({ log, env }) {
     const stamp = join(BUILD, preset, 'configured');
     if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== settings) {
       log(`configuring ${preset}`);
-      await run(['cmake', '--fresh', '--preset', preset], {
+      rmSync(join(BUILD, preset, 'CMakeCache.txt'), { force: true });
+      await run(['cmake', '--preset', preset], {
         cwd: ROOT,
         env: childEnv,
         log: logFile(`${preset}-configure`),
