@@ -35,7 +35,7 @@ const kInputCodes = ['type', 'shape', 'option', 'unknown-option', 'align-require
  * @returns {Promise<number>} 0 done; 2 bad input and 1 failure, each with one line on stderr
  */
 export async function main(words, streams) {
-  const restore = silencePipeErrors([streams.stdout, streams.stderr]);
+  silencePipeErrors([streams.stdout, streams.stderr]);
   try {
     await dispatch(words, streams);
     return kDone;
@@ -48,8 +48,6 @@ export async function main(words, streams) {
     const text = known ? printable(message) : `internal error: ${stack ?? error}`;
     await writeAll(streams.stderr, `sdpa: ${text}\n`).catch(() => {});
     return badInput ? kBadInput : kFailure;
-  } finally {
-    restore();
   }
 }
 

@@ -14,12 +14,9 @@ export function writeAll(stream, content) {
 /**
  * Keeps the 'error' event of a closed pipe from ending the process with a stack trace; the write itself reports it.
  * @param {NodeJS.WriteStream[]} streams
- * @returns {() => void} undoes it
  */
 export function silencePipeErrors(streams) {
-  const ignore = () => {};
-  for (const stream of streams) stream.on('error', ignore);
-  return () => streams.forEach((stream) => stream.off('error', ignore));
+  for (const stream of streams) stream.on('error', () => {});
 }
 
 /**
