@@ -18,7 +18,6 @@ import { version } from './version.js';
  * @property {(pointer: number) => void} release
  * @property {(frame: number) => number} attentionWorkspaceBytes bytes, or a negative status code
  * @property {(frame: number) => number} attention status code
- * @property {() => number} fusedMadd 1 where multiply-add rounds once
  */
 
 /** Bytes that a 32-bit wasm memory can have; the last page is left out, so that no end wraps to 0. */
@@ -64,8 +63,6 @@ export class Runtime {
     this.#buffer = new ArrayBuffer(0);
     /** Which build this is. */
     this.variant = /** @type {import('./variants.js').Variant} */ (exports.buildName());
-    /** Whether the build's multiply-add rounds once. */
-    this.fused = exports.fusedMadd() === 1;
     this.#registry =
       typeof FinalizationRegistry === 'function'
         ? new FinalizationRegistry(({ pointer, bytes }) => this.release(pointer, bytes))
