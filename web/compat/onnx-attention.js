@@ -29,14 +29,14 @@ import { readShapes } from './onnx-shapes.js';
  * @property {OnnxTensor | ArrayLike<number> | ArrayLike<bigint> | null} [nonpad_kv_seqlen] (B): keys in use; not together with a past
  * @typedef {object} AttentionAttributes
  * @property {0 | 1 | boolean} [is_causal] key j only where j <= i + offset; offset is P, nonpad_kv_seqlen - L, or 0
- * @property {number} [q_num_heads] required for 3-D inputs
- * @property {number} [kv_num_heads] required for 3-D inputs
+ * @property {number | bigint} [q_num_heads] required for 3-D inputs
+ * @property {number | bigint} [kv_num_heads] required for 3-D inputs
  * @property {number} [scale] default 1/sqrt(D)
  * @property {number} [softcap] default 0: none
- * @property {number} [left_window_size] keys before the query's own position i + offset; -1 (default): all
- * @property {number} [right_window_size] keys after it; -1 (default): all
+ * @property {number | bigint} [left_window_size] keys before the query's own position i + offset; -1 (default): all
+ * @property {number | bigint} [right_window_size] keys after it; -1 (default): all
  * @property {0 | 1 | 2 | 3} [qk_matmul_output_mode] stage of qk_matmul_output: scaled (default), capped, masked, weights
- * @property {number} [softmax_precision] a float type of TensorProto: 1, 10, 11 or 16. Checked and otherwise ignored: the softmax is
+ * @property {number | bigint} [softmax_precision] a float type of TensorProto: 1, 10, 11 or 16. Checked and otherwise ignored: the softmax is
  *   always computed in float32
  * @typedef {object} AttentionOutputs
  * @property {OnnxOutput} Y in Q's rank and type

@@ -51,6 +51,17 @@ describe('outputs of ONNX Attention', () => {
     }
   });
 
+  test('that are read later belong to the tensors of the call, whatever its objects hold by then', () => {
+    const inputs = small();
+    const attributes = { scale: 0.7 };
+    const want = referenceAttention(inputs, attributes);
+    const outputs = ops.attention(inputs, attributes);
+    Object.assign(inputs, small());
+    attributes.scale = 3;
+    assertClose('present_value', outputs.present_value.data, want.present_value.values, () => 0);
+    assertClose('qk', outputs.qk_matmul_output.data, want.qk_matmul_output.values, close);
+  });
+
   test('never alias an input', () => {
     const inputs = small();
     const { present_key: key } = ops.attention(inputs);
