@@ -67,7 +67,7 @@ bool unit_normal(const Problem& p) {
     return std::all_of(values.begin(), values.end(), [](float x) { return std::fabs(x) < 6; });
   };
   const double scale = p.scale ? std::fabs(*p.scale) : 0;
-  return ordinary(p.query) && ordinary(p.key) && ordinary(p.value) &&
+  return ordinary(p.query) && ordinary(p.key) && ordinary(p.value) && ordinary(p.bias.data) &&
          scale * std::sqrt(static_cast<double>(p.head_dim)) <= 1;
 }
 
