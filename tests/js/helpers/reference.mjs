@@ -136,7 +136,7 @@ function broadcast({ data, shape, dtype }, full) {
  * @returns {number}
  */
 function widen(x, dtype) {
-  if (dtype === 'float16' && Number.isInteger(x)) return halfToNumber(Number(x));
+  if (dtype === 'float16') return halfToNumber(Number(x));
   if (dtype === 'bfloat16') return new Float32Array(new Uint32Array([Number(x) << 16]).buffer)[0];
   return Number(x);
 }
@@ -191,7 +191,7 @@ export function randomSource(seed) {
 }
 
 /**
- * The largest difference; positions where both are the same infinity or both NaN agree.
+ * The largest difference, as a share of 1 + |want|; positions where both are the same infinity or both NaN agree.
  * @param {ArrayLike<number>} got
  * @param {ArrayLike<number>} want
  */
@@ -200,7 +200,7 @@ export function largestError(got, want) {
   let worst = 0;
   for (let i = 0; i < got.length; i++) {
     if (Object.is(got[i], want[i]) || got[i] === want[i]) continue;
-    const error = Math.abs(got[i] - want[i]);
+    const error = Math.abs(got[i] - want[i]) / (1 + Math.abs(want[i]));
     if (!(error <= worst)) worst = Number.isNaN(error) ? Infinity : error;
   }
   return worst;
