@@ -82,6 +82,17 @@ export function parseNumber(text, flag) {
 }
 
 /**
+ * @param {string} text
+ * @param {string} flag
+ * @returns {number}
+ */
+export function parseCount(text, flag) {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && Number.isSafeInteger(count)) return count;
+  throw new UsageError(`${flag} must be a whole number, 1 or more, got '${text}'`);
+}
+
+/**
  * @param {readonly string[]} choices
  * @returns {(text: string, flag: string) => string}
  */

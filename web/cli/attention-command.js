@@ -38,7 +38,7 @@ export async function runAttention(flags, { stdout, stderr }) {
     lse: call.returnLse ? allocateFloats('lse', shapes.lse) : undefined,
     scores: call.scoresName ? allocateFloats('scores', shapes.scores) : undefined,
   };
-  const rows = rowsPerSlice(call);
+  const rows = flags['rows-per-slice'] ?? rowsPerSlice(call);
   const total = call.batch * call.seqlenQ;
   const wanted = !flags.quiet && call.seqlenQ > 0 && total > rows;
   const bar = await createProgress(stderr, { total, unit: 'query rows', wanted });

@@ -15,6 +15,7 @@ export async function createProgress(stream, { total, unit, wanted }) {
     // Ctrl-C ends the process by itself, also in the middle of a slice
     gracefulExit: false,
     hideCursor: null,
+    linewrap: null,
   });
   bar.start(total, 0);
   return { update: (done) => bar.update(done), stop: () => bar.stop() };

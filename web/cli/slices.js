@@ -9,8 +9,8 @@ import { kAlignLowerRight, kAlignOffset } from './call.js';
 /** @import { Call } from './call.js' */
 /** @import { Sdpa } from '../index.js' */
 
-/** Multiply-adds of one slice: some tens of milliseconds in the simd build. */
-const kSliceWork = 5e8;
+/** Multiply-adds of one slice: about a tenth of a second in the simd build, and enough rows that packing the keys does not show. */
+const kSliceWork = 1e9;
 /** Rows come in multiples of this, several tiles of every kernel. */
 const kRowStep = 64;
 
