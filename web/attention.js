@@ -80,7 +80,8 @@ export function attention(runtime, query, key, value, options) {
   // The frame and the per-batch numbers go first: the module checks them when it is asked for the workspace's size.
   const intBytes = align64(4 * (lengthOf(call.queryLengths) + lengthOf(call.kvLengths) + lengthOf(call.queryOffsets)));
   const intsInArena = intBytes <= runtime.arenaBytes;
-  runtime.afford(intBytes + place.bytes, 'attention');
+  // Beyond the address space there is no pointer to ask the module with.
+  if (runtime.arena + intBytes + place.bytes >= 2 ** 32) runtime.afford(intBytes + place.bytes, 'attention');
   let ints = 0;
   let base = 0;
   let allocated = 0;

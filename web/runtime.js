@@ -239,8 +239,10 @@ export async function instantiate(compiled, maxMemory) {
   const exports = await new Promise((resolve, reject) => {
     createModule({
       instantiateWasm(imports, receive) {
-        // The glue never learns of a failure here: hence the promise around it.
-        WebAssembly.instantiate(module, imports).then((instance) => receive(instance), reject);
+        // The glue awaits receive() and never learns of a failure: hence the promise around it.
+        WebAssembly.instantiate(module, imports)
+          .then((instance) => receive(instance))
+          .catch(reject);
         return {};
       },
     }).then(resolve, reject);

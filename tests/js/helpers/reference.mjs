@@ -68,7 +68,7 @@ export function referenceAttention(query, key, value, options = {}) {
           scores.biased[row + j] = allowed[j] ? t : -Infinity;
         }
         const seen = [...allowed.keys()].filter((j) => allowed[j]);
-        const top = Math.max(-Infinity, ...seen.map((j) => scores.biased[row + j]));
+        const top = seen.reduce((most, j) => Math.max(most, scores.biased[row + j]), -Infinity);
         let sum = 0;
         for (const j of seen) sum += Math.exp(scores.biased[row + j] - top);
         lse[(b * Hq + h) * L + i] = seen.length ? top + Math.log(sum) : -Infinity;
