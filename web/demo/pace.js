@@ -1,0 +1,67 @@
+// Work in slices: the page draws, and hears the Stop button, between two of them.
+
+/** Milliseconds of work in one slice: half of what a person, or a browser, would call a pause. */
+const budget = 20;
+
+/** Resolves in a task of its own, so that input and drawing come first. */
+export function nextTask() {
+  if (typeof globalThis.scheduler?.yield === 'function') return globalThis.scheduler.yield();
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve(undefined);
+    };
+    port2.postMessage(null);
+  });
+}
+
+/** The slices of one run. */
+export class Pace {
+  /** @type {AbortSignal | undefined} */
+  #signal;
+  #start = performance.now();
+  /** Slices that have ended. */
+  slices = 0;
+  /** The longest of them, in milliseconds. */
+  longest = 0;
+
+  /** @param {AbortSignal} [signal] ends the run between two slices */
+  constructor(signal) {
+    this.#signal = signal;
+  }
+
+  /** Milliseconds left in this slice; none or fewer when it is time to rest. */
+  get left() {
+    return budget - (performance.now() - this.#start);
+  }
+
+  /**
+   * Ends the slice.
+   * @throws the signal's reason once it is aborted
+   */
+  async rest() {
+    this.#end();
+    await nextTask();
+    this.#signal?.throwIfAborted();
+    this.#start = performance.now();
+  }
+
+  /**
+   * Waits for something that runs elsewhere; what follows is a new slice.
+   * @template T
+   * @param {Promise<T>} work
+   * @returns {Promise<T>}
+   */
+  async wait(work) {
+    this.#end();
+    const result = await work;
+    this.#start = performance.now();
+    return result;
+  }
+
+  #end() {
+    this.longest = Math.max(this.longest, performance.now() - this.#start);
+    this.slices++;
+  }
+}

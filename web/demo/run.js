@@ -1,0 +1,130 @@
+// One run of the page: load a build, draw Q, K and V, attend, check. Knows nothing of the page itself.
+
+import { load } from 'sdpa';
+import { attendInBlocks, BlockPlan } from './blocks.js';
+import { checkRows, sampleRows } from './check.js';
+import { fillNormal } from './data.js';
+import { Pace } from './pace.js';
+
+export const headDim = 64;
+
+/** Seeds of query, key, value, and of the rows that are checked. */
+export const seeds = { query: 1, key: 2, value: 3, rows: 4 };
+
+export const rowsChecked = 16;
+
+/** Passes that end sooner are repeated until this many milliseconds are spent, because clocks in browsers are coarse. */
+const enough = 150;
+/** Engines compile hot code anew, in the background: passes that come before this many milliseconds do not count if others follow. */
+const warm = 100;
+const mostPasses = 1000;
+
+/**
+ * @typedef {object} Setting
+ * @property {number} tokens
+ * @property {boolean} causal
+ * @property {'auto' | import('sdpa').Variant} build
+ */
+
+/** @typedef {{ phase: 'load' | 'draw' | 'attend' | 'check', fraction: number, rows: number }} Progress */
+
+/**
+ * @typedef {object} Outcome
+ * @property {import('sdpa').Variant} build the one in use
+ * @property {number} milliseconds inside sdpa.attention(), of one pass
+ * @property {number} wall milliseconds of one pass with the rests between its slices
+ * @property {number} passes that the two are the mean of
+ * @property {number} gflops 4·L²·D operations per pass, half of them where causal
+ * @property {number} blocks of query rows in one pass
+ * @property {number} slices of the whole run
+ * @property {number} longestSlice in milliseconds
+ * @property {{ held: number, peak: number, wasm: number }} memory of the instance
+ * @property {number} inputs bytes of query, key and value
+ * @property {number} output bytes of the result, an ordinary array
+ * @property {number} maxError over the rows checked
+ * @property {number} worstRow where it is
+ * @property {number} rowsChecked
+ * @property {number[]} lastRow the first numbers of the output's last row
+ */
+
+/**
+ * @param {Setting} setting
+ * @param {{ signal?: AbortSignal, onProgress?: (progress: Progress) => void }} [options]
+ * @returns {Promise<Outcome>}
+ * @throws what load() and attention() throw; the signal's reason within one slice of its abort
+ */
+export async function run({ tokens, causal, build }, { signal, onProgress } = {}) {
+  const pace = new Pace(signal);
+  onProgress?.({ phase: 'load', fraction: 0, rows: 0 });
+  // An instance of its own: its memory figures are those of this run.
+  const sdpa = await pace.wait(load({ variant: build }));
+  try {
+    const shape = [tokens, headDim];
+    const query = sdpa.tensor(shape);
+    const key = sdpa.tensor(shape);
+    const value = sdpa.tensor(shape);
+    const problem = { query, key, value, tokens, headDim, causal };
+    const tensors = /** @type {const} */ (['query', 'key', 'value']);
+    for (const [i, name] of tensors.entries()) {
+      await fillNormal(problem[name], seeds[name], pace, (fraction) =>
+        onProgress?.({ phase: 'draw', fraction: (i + fraction) / tensors.length, rows: 0 }),
+      );
+    }
+    const out = new Float32Array(tokens * headDim);
+    const times = await attend(sdpa, problem, out, pace, onProgress);
+    const memory = sdpa.memory();
+    const rows = sampleRows(tokens, rowsChecked, seeds.rows);
+    const { maxError, row } = await checkRows(problem, out, rows, pace, (fraction) =>
+      onProgress?.({ phase: 'check', fraction, rows: tokens }),
+    );
+    await pace.rest();
+    return {
+      ...times,
+      build: sdpa.variant,
+      gflops: (4 * tokens * tokens * headDim * (causal ? 0.5 : 1)) / times.milliseconds / 1e6,
+      slices: pace.slices,
+      longestSlice: pace.longest,
+      memory,
+      inputs: 3 * tokens * headDim * Float32Array.BYTES_PER_ELEMENT,
+      output: out.byteLength,
+      maxError,
+      worstRow: row,
+      rowsChecked: rows.length,
+      lastRow: Array.from(out.subarray((tokens - 1) * headDim, (tokens - 1) * headDim + 4)),
+    };
+  } finally {
+    sdpa.dispose();
+  }
+}
+
+/**
+ * The mean over as many passes as the clock needs. Where there are several the first ones only warm up.
+ * @param {import('sdpa').Sdpa} sdpa
+ * @param {Parameters<typeof attendInBlocks>[1]} problem
+ * @param {Float32Array} out
+ * @param {Pace} pace
+ * @param {((progress: Progress) => void) | undefined} onProgress
+ */
+async function attend(sdpa, problem, out, pace, onProgress) {
+  const plan = new BlockPlan();
+  await pace.rest();
+  const start = performance.now();
+  const first = await attendInBlocks(sdpa, problem, out, plan, pace, (rows, fraction) =>
+    onProgress?.({ phase: 'attend', fraction, rows }),
+  );
+  if (first.milliseconds >= enough) return { ...first, wall: performance.now() - start, passes: 1 };
+  for (let spent = first.milliseconds; spent < warm;) {
+    spent += (await attendInBlocks(sdpa, problem, out, plan, pace)).milliseconds;
+  }
+  let milliseconds = 0;
+  let blocks = 0;
+  let passes = 0;
+  const again = performance.now();
+  for (; milliseconds < enough && passes < mostPasses; passes++) {
+    const pass = await attendInBlocks(sdpa, problem, out, plan, pace);
+    milliseconds += pass.milliseconds;
+    blocks += pass.blocks;
+  }
+  const wall = performance.now() - again;
+  return { milliseconds: milliseconds / passes, wall: wall / passes, passes, blocks: Math.round(blocks / passes) };
+}
