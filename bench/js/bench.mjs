@@ -1,0 +1,221 @@
+/**
+ * Times the WebAssembly builds in Node. See bench/README.md.
+ *
+ *   node bench/js/bench.mjs [--variants simd,relaxed,scalar] [--filter REGEX] [--turns N] [--extra-memory] [--json FILE]
+ *   node bench/js/bench.mjs --list
+ */
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
+import { bytes, caseName, CASES, flops, MEMORY_CASE, SMALLEST_CASE } from './cases.mjs';
+import { environment } from './environment.mjs';
+import { measureFirstResult, measureMemory, measureSizes, timeCase } from './measure.mjs';
+import { BenchProcess } from './process.mjs';
+import { caseText, digits, kilobytes, megabytes } from './text.mjs';
+
+/** @typedef {import('sdpa').Variant} Variant */
+
+/** @type {Variant[]} */
+const VARIANTS = ['simd', 'relaxed', 'scalar'];
+
+/** Most bytes beside inputs and result that the case of --extra-memory may take. */
+const MEMORY_LIMIT = 64e6;
+
+/**
+ * @typedef {object} Results what --json writes
+ * @property {import('./environment.mjs').Environment} environment
+ * @property {number} turns
+ * @property {Partial<Record<Variant, string>>} skipped builds that do not run here, and why
+ * @property {boolean} [relaxedFused] whether this engine's relaxed multiply-add rounds once
+ * @property {import('./measure.mjs').CaseResult[]} cases
+ * @property {{ variant: Variant, resident: number, arrays: number }[]} [smallestCall] µs
+ * @property {import('./measure.mjs').FirstResult[]} [firstResult]
+ * @property {import('./measure.mjs').Sizes} [sizes]
+ * @property {Awaited<ReturnType<typeof measureMemory>>} [memory]
+ */
+
+/** Names of what is not a case of the table. */
+const NAMES = {
+  smallest: caseName(SMALLEST_CASE).replace('prefill', 'smallest'),
+  firstResult: 'load/first-result',
+  sizes: 'size',
+  memory: `memory/${caseName(MEMORY_CASE)}`,
+};
+
+/** @param {string[]} args */
+function readOptions(args) {
+  const { values } = parse(args);
+  const variants = values.variants === undefined ? VARIANTS : values.variants.split(',');
+  const unknown = variants.filter((name) => !VARIANTS.includes(/** @type {Variant} */ (name)));
+  if (unknown.length) throw new UserError(`--variants takes ${VARIANTS.join(', ')}, got ${unknown.join(', ')}`);
+  const turns = Number(values.turns ?? 7);
+  if (!Number.isInteger(turns) || turns < 1)
+    throw new UserError(`--turns takes a whole number from 1 on, got ${values.turns}`);
+  return {
+    variants: /** @type {Variant[]} */ (variants),
+    asked: values.variants !== undefined,
+    turns,
+    filter: pattern(values.filter ?? ''),
+    extraMemory: values['extra-memory'] ?? false,
+    json: values.json,
+    list: values.list ?? false,
+  };
+}
+
+/** @param {string[]} args */
+function parse(args) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        variants: { type: 'string' },
+        filter: { type: 'string' },
+        turns: { type: 'string' },
+        json: { type: 'string' },
+        'extra-memory': { type: 'boolean' },
+        list: { type: 'boolean' },
+      },
+    });
+  } catch (error) {
+    throw new UserError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @param {string} source */
+function pattern(source) {
+  try {
+    return new RegExp(source);
+  } catch (error) {
+    throw new UserError(
+      `--filter takes a regular expression, got ${source} (${error instanceof Error ? error.message : error})`,
+    );
+  }
+}
+
+/** @param {string} text */
+const print = (text) => process.stdout.write(`${text}\n`);
+
+/** Path arguments as seen from the checkout, so that a results file names no folder of this machine. @param {string[]} args */
+const portable = (args) =>
+  args.map((argument) => (isAbsolute(argument) ? relative(process.cwd(), argument) : argument));
+
+/**
+ * @param {ReturnType<typeof readOptions>} options
+ * @param {Results} results filled as it goes
+ */
+async function runBuilds({ variants, asked, turns, filter }, results) {
+  const cases = CASES.filter((c) => filter.test(caseName(c)));
+  const smallest = filter.test(NAMES.smallest);
+  if (!cases.length && !smallest) return;
+  /** @type {{ process: BenchProcess, arithmetic: string }[]} */
+  const builds = [];
+  try {
+    for (const variant of variants) {
+      const bench = new BenchProcess(variant);
+      const { skipped, arithmetic = '', fused } = await bench.ask('start', variant);
+      if (skipped) {
+        bench.close();
+        if (asked) throw new UserError(`the ${variant} build does not run here: ${skipped}`);
+        results.skipped[variant] = skipped;
+        print(`skipped: the ${variant} build (${skipped})`);
+        continue;
+      }
+      if (fused !== undefined) results.relaxedFused = fused;
+      builds.push({ process: bench, arithmetic });
+    }
+    for (const c of cases) {
+      const result = await timeCase(c, builds, turns);
+      results.cases.push(result);
+      print(caseText(result));
+    }
+    if (smallest) {
+      print(NAMES.smallest);
+      results.smallestCall = [];
+      for (const { process: bench } of builds) {
+        const { resident, arrays } = await bench.ask('smallest');
+        results.smallestCall.push({ variant: bench.variant, resident, arrays });
+        print(`  ${bench.variant.padEnd(8)}${digits(resident)} µs resident, ${digits(arrays)} µs from and to arrays`);
+      }
+    }
+  } finally {
+    for (const { process: bench } of builds) bench.close();
+  }
+}
+
+/**
+ * @param {ReturnType<typeof readOptions>} options
+ * @param {Results} results filled as it goes
+ */
+async function runPackage({ variants, turns, filter, extraMemory }, results) {
+  if (filter.test(NAMES.firstResult)) {
+    print(`${NAMES.firstResult}  (12 heads, 128 tokens, D 64, in a fresh process)`);
+    results.firstResult = [];
+    for (const variant of /** @type {const} */ (['auto', ...variants.filter((name) => !results.skipped[name])])) {
+      const found = await measureFirstResult(variant, Math.max(turns, 5));
+      results.firstResult.push(found);
+      const { chosen, loadToResultMs, loadMs, callMs, importMs } = found;
+      const label = variant === 'auto' ? `auto: ${chosen}` : variant;
+      print(
+        `  ${label.padEnd(14)}${digits(loadToResultMs)} ms = load ${digits(loadMs)} + first call ${digits(callMs)}; import before it ${digits(importMs)} ms`,
+      );
+    }
+  }
+  if (filter.test(NAMES.sizes)) {
+    const sizes = (results.sizes = await measureSizes());
+    print(
+      `${NAMES.sizes}\n  default entry  ${kilobytes(sizes.entryGzip)} bundled, minified and gzipped, all builds in it`,
+    );
+    for (const variant of VARIANTS) {
+      const { raw, gzip } = sizes.wasm[variant];
+      print(`  ${`${variant}.wasm`.padEnd(15)}${kilobytes(raw)} raw, ${kilobytes(gzip)} gzipped`);
+    }
+  }
+  if (extraMemory) {
+    const memory = (results.memory = await measureMemory('simd'));
+    const { ms, operands, extra, wasm, wasmExtra } = memory;
+    const gflops = flops(MEMORY_CASE) / ms / 1e6;
+    print(
+      `${NAMES.memory}\n  simd  ${megabytes(extra)} beside ${megabytes(operands)} of inputs and result; wasm memory ${megabytes(wasm)}, ` +
+        `${megabytes(wasmExtra)} beside them; ${digits(ms)} ms, ${digits(gflops)} GFLOP/s`,
+    );
+    if (Math.max(extra, wasmExtra) >= MEMORY_LIMIT) {
+      throw new Error(`this is more than the ${megabytes(MEMORY_LIMIT)} that are allowed beside inputs and result`);
+    }
+  }
+}
+
+/** @param {string[]} args */
+async function main(args) {
+  const options = readOptions(args);
+  if (options.list) {
+    for (const c of CASES) if (options.filter.test(caseName(c))) print(`${caseName(c)} ${flops(c)} ${bytes(c)}`);
+    return;
+  }
+  /** @type {Results} */
+  const results = {
+    environment: environment(fileURLToPath(import.meta.url), portable(args)),
+    turns: options.turns,
+    skipped: {},
+    cases: [],
+  };
+  const { machine, versions } = results.environment;
+  print(
+    `${machine.cpu}, ${machine.cores} cores; Node ${versions.node}, V8 ${versions.v8}, Emscripten ${versions.emscripten}`,
+  );
+  await runBuilds(options, results);
+  await runPackage(options, results);
+  if (options.json) {
+    const file = resolve(options.json);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, `${JSON.stringify(results, rounded, 2)}\n`);
+  }
+}
+
+/** Five digits are more than a timing has. @param {string} _key @param {unknown} value */
+const rounded = (_key, value) =>
+  typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(5)) : value;
+
+if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));

@@ -1,0 +1,167 @@
+/** What the benches measure, each function one thing, with the results as the JSON file has them. */
+
+import { build as bundle } from 'esbuild';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { run } from '../../scripts/lib/exec.mjs';
+import { bytes, caseName, flops, isDecode } from './cases.mjs';
+import { BenchProcess } from './process.mjs';
+import { median } from './statistics.mjs';
+
+/** @typedef {import('./cases.mjs').Case} Case */
+/** @typedef {import('./bencher.mjs').Turn} Turn */
+/** @typedef {import('sdpa').Variant} Variant */
+
+/**
+ * @typedef {object} Timing of one build in one case
+ * @property {Variant} variant
+ * @property {number} ms median of all calls
+ * @property {number} msMin
+ * @property {number} calls
+ * @property {number} gflops
+ * @property {number} [gbps] in decode, where memory is the limit: least traffic over time, in 10^9 bytes a second
+ * @property {{ arithmetic: string, registers: number, loop: number }} peak GFLOP/s measured around the case
+ * @property {number} shareOfRegisters median of the turns' GFLOP/s over the peak before and after each
+ * @property {number} shareOfLoop
+ * @property {number} error largest absolute error of the rows that were checked
+ * @property {number} otherLoad share of the machine's processors that other processes used meanwhile
+ */
+
+/** @typedef {{ name: string, nickname: string, flops: number, bytes: number, timings: Timing[] }} CaseResult */
+
+/**
+ * Times a case in turns that go round the builds, so that a slow moment of the machine meets all of them.
+ * @param {Case} c
+ * @param {{ process: BenchProcess, arithmetic: string }[]} builds
+ * @param {number} turns
+ * @returns {Promise<CaseResult>}
+ */
+export async function timeCase(c, builds, turns) {
+  const name = caseName(c);
+  /** @type {{ variant: Variant, arithmetic: string, error: number, turns: Turn[] }[]} */
+  const found = [];
+  for (const { process, arithmetic } of builds) {
+    const { error } = await process.ask('prepare', name);
+    found.push({ variant: process.variant, arithmetic, error, turns: [] });
+  }
+  for (let turn = 0; turn < turns; turn++) {
+    // Each round starts with another build.
+    for (let i = 0; i < builds.length; i++) {
+      const at = (i + turn) % builds.length;
+      found[at].turns.push(await builds[at].process.ask('turn'));
+    }
+  }
+  for (const { process } of builds) await process.ask('finish');
+  return {
+    name,
+    nickname: c.nickname,
+    flops: flops(c),
+    bytes: bytes(c),
+    timings: found.map((build) => timing(c, build)),
+  };
+}
+
+/**
+ * @param {Case} c
+ * @param {{ variant: Variant, arithmetic: string, error: number, turns: Turn[] }} build
+ * @returns {Timing}
+ */
+function timing(c, { variant, arithmetic, error, turns }) {
+  const all = turns.flatMap(({ ms }) => ms);
+  const ms = median(all);
+  /** @param {'registers' | 'loop'} loop */
+  const peak = (loop) => median(turns.flatMap(({ before, after }) => [before[loop], after[loop]]));
+  /** @param {'registers' | 'loop'} loop */
+  const share = (loop) =>
+    median(turns.map((turn) => flops(c) / median(turn.ms) / 1e6 / ((turn.before[loop] + turn.after[loop]) / 2)));
+  /** @param {'busy' | 'ours' | 'total'} what */
+  const sum = (what) => turns.reduce((total, { load }) => total + load[what], 0);
+  return {
+    variant,
+    ms,
+    msMin: Math.min(...all),
+    calls: all.length,
+    gflops: flops(c) / ms / 1e6,
+    ...(isDecode(c) && { gbps: bytes(c) / ms / 1e6 }),
+    peak: { arithmetic, registers: peak('registers'), loop: peak('loop') },
+    shareOfRegisters: share('registers'),
+    shareOfLoop: share('loop'),
+    error,
+    otherLoad: Math.max(0, (sum('busy') - sum('ours')) / Math.max(1, sum('total'))),
+  };
+}
+
+/**
+ * A process of its own, so that the peak is this case's alone.
+ * @param {Variant} variant
+ */
+export async function measureMemory(variant) {
+  const process = new BenchProcess(variant);
+  try {
+    const { skipped } = await process.ask('start', variant);
+    if (skipped) throw new Error(`memory cannot be measured with the ${variant} build: ${skipped}`);
+    return { variant, ...(await process.ask('memory')) };
+  } finally {
+    process.close();
+  }
+}
+
+/** @typedef {{ variant: 'auto' | Variant, chosen: Variant, importMs: number, loadMs: number, callMs: number, loadToResultMs: number, loadToResultMsMin: number }} FirstResult medians, and the least */
+
+/**
+ * From nothing to the first result, each time in a fresh process.
+ * @param {'auto' | Variant} variant
+ * @param {number} repeats
+ * @returns {Promise<FirstResult>}
+ */
+export async function measureFirstResult(variant, repeats) {
+  const script = fileURLToPath(new URL('first-result.mjs', import.meta.url));
+  /** @type {{ chosen: Variant, importMs: number, loadMs: number, callMs: number }[]} */
+  const samples = [];
+  for (let i = 0; i < repeats; i++) {
+    const { stdout } = await run([process.execPath, script, variant]);
+    samples.push(JSON.parse(stdout));
+  }
+  /** @param {'importMs' | 'loadMs' | 'callMs'} what */
+  const middle = (what) => median(samples.map((sample) => sample[what]));
+  const sums = samples.map(({ loadMs, callMs }) => loadMs + callMs);
+  return {
+    variant,
+    chosen: samples[0].chosen,
+    importMs: middle('importMs'),
+    loadMs: middle('loadMs'),
+    callMs: middle('callMs'),
+    loadToResultMs: median(sums),
+    loadToResultMsMin: Math.min(...sums),
+  };
+}
+
+/**
+ * @typedef {object} Sizes bytes
+ * @property {number} entryGzip the default entry with all its builds: bundled, minified, gzipped
+ * @property {Record<Variant, { raw: number, gzip: number }>} wasm
+ */
+
+/** @returns {Promise<Sizes>} */
+export async function measureSizes() {
+  const { outputFiles } = await bundle({
+    entryPoints: [fileURLToPath(import.meta.resolve('sdpa'))],
+    bundle: true,
+    write: false,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+  });
+  /** @param {Uint8Array} content */
+  const gzip = (content) => gzipSync(content, { level: 9 }).length;
+  /** @param {Variant} variant */
+  const wasm = (variant) => {
+    const content = readFileSync(fileURLToPath(import.meta.resolve(`sdpa/wasm/sdpa.${variant}.wasm`)));
+    return { raw: content.length, gzip: gzip(content) };
+  };
+  return {
+    entryGzip: gzip(outputFiles[0].contents),
+    wasm: { relaxed: wasm('relaxed'), simd: wasm('simd'), scalar: wasm('scalar') },
+  };
+}
