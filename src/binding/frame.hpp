@@ -1,5 +1,6 @@
 // The border's one argument: an array of float64 that JavaScript fills in wasm memory, decoded here into the public
-// arguments. A double holds every pointer, size and option exactly, so nothing is signed, truncated or coerced on the way.
+// arguments. A double holds every pointer, size and option exactly, so nothing is signed, truncated or coerced on the
+// way.
 #pragma once
 
 #include <cstdint>

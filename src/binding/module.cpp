@@ -1,10 +1,10 @@
-// The wasm module's exports: plain functions of numbers. Pointers travel as doubles, so that addresses above 2 GiB do not
-// turn negative in JavaScript.
-#include <emscripten/bind.h>
-
+// The wasm module's exports: plain functions of numbers. Pointers travel as doubles, so that addresses above 2 GiB do
+// not turn negative in JavaScript.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+
+#include <emscripten/bind.h>
 
 #include "binding/frame.hpp"
 #include "sdpa/attention.hpp"

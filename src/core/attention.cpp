@@ -61,8 +61,9 @@ class Driver {
     }
     if (o_.mask.data_handle() != nullptr) {
       const auto& m = o_.mask;
-      block.mask = {m.data_handle() + b * broadcast_stride(m, 0) + h * broadcast_stride(m, 1) + first * broadcast_stride(m, 2),
-                    broadcast_stride(m, 2), broadcast_stride(m, 3)};
+      block.mask = {
+          m.data_handle() + b * broadcast_stride(m, 0) + h * broadcast_stride(m, 1) + first * broadcast_stride(m, 2),
+          broadcast_stride(m, 2), broadcast_stride(m, 3)};
     }
     if (o_.bias.data_handle() != nullptr) {
       const auto& m = o_.bias;
@@ -114,7 +115,8 @@ Status attention(const kernels::KernelTable& table, const AttentionTensors& tens
   if (status.ok()) status = make_plan(table, tensors, options, plan);
   if (!status.ok()) return status;
   if (tensors.out.extent(0) == 0 || tensors.out.extent(1) == 0 || tensors.out.extent(2) == 0) return StatusCode::kOk;
-  if (workspace.size() < plan.bytes() || reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
+  if (workspace.size() < plan.bytes() ||
+      reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
     return StatusCode::kWorkspaceTooSmall;
   }
   Driver(table, tensors, options, plan, workspace.data()).run();

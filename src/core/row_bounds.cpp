@@ -18,9 +18,11 @@ std::int64_t query_offset(const AttentionOptions& options, std::size_t b, std::s
   switch (options.align) {
     case Align::kLowerRight:
       return static_cast<std::int64_t>(kv_length(options, b, seqlen_kv)) - static_cast<std::int64_t>(seqlen_q);
-    case Align::kOffset: return options.query_offsets.empty() ? options.query_offset : options.query_offsets[b];
+    case Align::kOffset:
+      return options.query_offsets.empty() ? options.query_offset : options.query_offsets[b];
     case Align::kUnset:
-    case Align::kUpperLeft: break;
+    case Align::kUpperLeft:
+      break;
   }
   return 0;
 }
@@ -29,11 +31,12 @@ bool is_positional(const AttentionOptions& options) {
   return options.causal || options.window_left != kUnlimited || options.window_right != kUnlimited;
 }
 
-void row_bounds(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv, std::size_t first,
-                std::size_t rows, std::size_t* key_begin, std::size_t* key_end) {
+void row_bounds(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv,
+                std::size_t first, std::size_t rows, std::size_t* key_begin, std::size_t* key_end) {
   const std::int64_t offset = query_offset(options, b, seqlen_q, seqlen_kv);
   const auto keys = static_cast<std::int64_t>(kv_length(options, b, seqlen_kv));
-  const std::size_t queries = options.query_lengths.empty() ? seqlen_q : static_cast<std::size_t>(options.query_lengths[b]);
+  const std::size_t queries =
+      options.query_lengths.empty() ? seqlen_q : static_cast<std::size_t>(options.query_lengths[b]);
   const std::int64_t left = std::min(options.window_left, kFar);
   // Causal is a window that ends at the query itself.
   const std::int64_t right = options.causal ? 0 : std::min(options.window_right, kFar);

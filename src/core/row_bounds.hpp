@@ -14,8 +14,9 @@ std::int64_t query_offset(const AttentionOptions& options, std::size_t b, std::s
 /// Whether an option depends on the position of the query.
 bool is_positional(const AttentionOptions& options);
 
-/// Half-open intervals of keys for query rows [first, first + rows) of batch row `b`; {0, 0} for a row that sees nothing.
-void row_bounds(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv, std::size_t first,
-                std::size_t rows, std::size_t* key_begin, std::size_t* key_end);
+/// Half-open intervals of keys for query rows [first, first + rows) of batch row `b`; {0, 0} for a row that sees
+/// nothing.
+void row_bounds(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv,
+                std::size_t first, std::size_t rows, std::size_t* key_begin, std::size_t* key_end);
 
 }  // namespace sdpa::core

@@ -21,7 +21,9 @@ bool product_fits(const Extents& extents, std::size_t element_bytes) {
   return true;
 }
 
-bool is_empty(const Extents& extents) { return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0; }
+bool is_empty(const Extents& extents) {
+  return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0;
+}
 
 bool is_dtype(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -57,7 +59,8 @@ Status validate_shapes(const AttentionTensors& t) {
   if (q.extent(3) == 0 || v.extent(3) == 0) return StatusCode::kHeadDimZero;
   const Extents out{q.extent(0), q.extent(1), q.extent(2), v.extent(3)};
   if (t.out.extents() != out) return StatusCode::kOutShape;
-  if (!columns_are_contiguous(q) || !columns_are_contiguous(k) || !columns_are_contiguous(v) || !columns_are_contiguous(t.out)) {
+  if (!columns_are_contiguous(q) || !columns_are_contiguous(k) || !columns_are_contiguous(v) ||
+      !columns_are_contiguous(t.out)) {
     return StatusCode::kColumnStride;
   }
   const Extents lse{q.extent(0), q.extent(1), q.extent(2), 1};
@@ -72,7 +75,8 @@ Status validate_shapes(const AttentionTensors& t) {
       (t.scores.data_handle() != nullptr && !product_fits(full, sizeof(float)))) {
     return StatusCode::kSizeOverflow;
   }
-  if ((q.data_handle() == nullptr && !is_empty(q.extents())) || (k.data_handle() == nullptr && !is_empty(k.extents())) ||
+  if ((q.data_handle() == nullptr && !is_empty(q.extents())) ||
+      (k.data_handle() == nullptr && !is_empty(k.extents())) ||
       (v.data_handle() == nullptr && !is_empty(v.extents())) || (t.out.data_handle() == nullptr && !is_empty(out))) {
     return StatusCode::kMissingTensor;
   }
@@ -92,7 +96,8 @@ Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
   if (o.scale.has_value() && !std::isfinite(*o.scale)) return StatusCode::kInvalidScale;
   if (!std::isfinite(o.softcap) || o.softcap < 0) return StatusCode::kInvalidSoftcap;
   if (o.window_left < 0 || o.window_right < 0) return StatusCode::kInvalidWindow;
-  if (!o.query_offsets.empty() && (o.align != Align::kOffset || o.query_offsets.size() != batch)) return StatusCode::kInvalidOffset;
+  if (!o.query_offsets.empty() && (o.align != Align::kOffset || o.query_offsets.size() != batch))
+    return StatusCode::kInvalidOffset;
   if (o.align > Align::kOffset) return StatusCode::kInvalidOffset;
   if (o.query_offset < -kOffsetLimit || o.query_offset > kOffsetLimit) return StatusCode::kInvalidOffset;
   if (o.align == Align::kUnset && seqlen_q != seqlen_kv && is_positional(o)) return StatusCode::kAlignRequired;

@@ -1,5 +1,5 @@
-// The scores of one block of query rows, written out as (rows, num_keys) at a chosen stage. The only kernel whose output
-// is quadratic; it runs after the forward pass of the block and does not touch its results.
+// The scores of one block of query rows, written out as (rows, num_keys) at a chosen stage. The only kernel whose
+// output is quadratic; it runs after the forward pass of the block and does not touch its results.
 //
 // Weights come from the scores, m and l of the forward pass itself: P = exp(s - m) / l, bit for bit what was multiplied
 // with V up to the division.
@@ -34,7 +34,7 @@ void weights_from_scores(KeyRange keys, float* scores, std::size_t stride, const
     for (std::size_t j = keys.begin; j < keys.end; ++j) {
       float* at = scores + j * stride + v * kW;
       const auto s = simd::load<Arch>(at);
-      simd::store<Arch>(at, xsimd::select(s == masked, masked, simd::exp2_twice<Arch>(s - shift, k)));
+      simd::store<Arch>(at, xsimd::select(s == masked, masked, simd::exp_nonpositive<Arch>(s - shift, k)));
     }
   }
 }
@@ -45,10 +45,11 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
   constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
   const bool weights = block.stage == Stage::kWeights;
   const bool masked = weights || block.stage == Stage::kBiased;
-  const ScoreMod mod = make_score_mod(block.scale, block.stage == Stage::kScaled ? 0.0 : block.softcap,
-                                      weights ? simd::kHalfOctavesPerNat : 1.0);
-  // The forward pass left the queries packed as the weights want them.
-  if (!weights) pack_queries<Arch>(block.query, block.rows, block.head_dim, mod.query_factor, workspace.queries);
+  const bool capped = block.stage != Stage::kScaled && block.softcap != 0.0;
+  const ScoreMod mod = make_score_mod(block.scale, capped ? block.softcap : 0.0);
+  // The forward pass left the queries packed with its own factor, which is another one before the softcap.
+  if (!capped && block.softcap != 0.0)
+    pack_queries<Arch>(block.query, block.rows, block.head_dim, mod.query_factor, workspace.queries);
   const bool has_extra = masked && (block.mask.data != nullptr || block.bias.data != nullptr);
 
   for (std::size_t begin = 0; begin < block.num_keys; begin += kBc) {
@@ -57,7 +58,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
     const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
     const KeyRange seen = masked ? within_tile(any, tile) : whole;
     const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
-    if (has_extra) build_explicit_tile<Arch>(block, mod.unit, tile.begin, seen, workspace.extra, kStride);
+    if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra, kStride);
     for (std::size_t first = 0; first < block.rows; first += kPanel) {
       const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
       const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);

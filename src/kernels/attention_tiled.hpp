@@ -1,13 +1,15 @@
 // Forward attention of one block of query rows, any length of keys, in O(tile) memory.
 //
-//   query (rows, head_dim), key (num_keys, head_dim), value (num_keys, head_dim_v) -> out (rows, head_dim_v), lse (rows)
+//   query (rows, head_dim), key (num_keys, head_dim), value (num_keys, head_dim_v) -> out (rows, head_dim_v), lse
+//   (rows)
 //
 // Queries are packed once. Per tile of kBc keys that some row sees:
 //   1. S^T = K Q^T       lanes across queries, [key][row]              qk_tile.hpp
 //   2. softcap, bias, masks where the tile is partial                  score_mod.hpp, mask.hpp
 //   3. m, l, weights     no horizontal step                            online_softmax.hpp
 //   4. O = alpha O + P V lanes along columns, P read by splats         pv_tile.hpp
-// and one division by l at the end. K, V and out stay where they lie; only Q is copied. Traffic per block: K and V once.
+// and one division by l at the end. K, V and out stay where they lie; only Q is copied. Traffic per block: K and V
+// once.
 //
 // Tiles begin at multiples of kBc counted from key 0, so a row's sequence of roundings is a function of the row alone.
 // Keys that no row of the block sees are not read. Left to the caller: sizes, positions, the workspace.
@@ -51,12 +53,12 @@ inline void clear_weights(KeyRange keys, float* weights, std::size_t stride, std
 /// Steps 1 to 3 for every panel: weights of `any` (what the block sees of the tile) in workspace.scores.
 template <class Arch>
 SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, KeyRange tile, KeyRange any,
-                const AttentionWorkspace<Arch>& workspace) {
+                              const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
   const KeyTile key = load_key_tile<Arch>(block, tile, any, workspace.keys);
   const bool has_extra = block.mask.data != nullptr || block.bias.data != nullptr;
-  if (has_extra) build_explicit_tile<Arch>(block, mod.unit, tile.begin, any, workspace.extra, kStride);
+  if (has_extra) build_explicit_tile<Arch>(block, tile.begin, any, workspace.extra, kStride);
   for (std::size_t first = 0; first < block.rows; first += kPanel) {
     const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
     const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);
@@ -78,7 +80,8 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
 
 /// Step 4 for every row.
 template <class Arch>
-SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, KeyRange tile, KeyRange any, const AttentionWorkspace<Arch>& workspace) {
+SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, KeyRange tile, KeyRange any,
+                                   const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
   const std::size_t out_stride = AttentionWorkspace<Arch>::out_stride(block.head_dim_v);
   const KeyRange seen{tile.begin + any.begin, tile.begin + any.end};
@@ -117,14 +120,15 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorks
     float* to = block.out + r * block.out_stride;
     const bool empty = m == kMasked && l == 0.0F;
     if (block.lse != nullptr) {
-      const double lse = static_cast<double>(m) * simd::kNatsPerHalfOctave + std::log(static_cast<double>(l));
+      const double lse = static_cast<double>(m) + std::log(static_cast<double>(l));
       block.lse[r * block.lse_stride] = empty ? kMasked : static_cast<float>(lse);
     }
     if (empty) {
       for (std::size_t c = 0; c < block.head_dim_v; ++c) to[c] = 0.0F;
       continue;
     }
-    // A division, not a product with 1/l: equal values then come out as they are. Adding 0 makes -0 the same 0 on every path.
+    // A division, not a product with 1/l: equal values then come out as they are. Adding 0 makes -0 the same 0 on every
+    // path.
     const float* from = workspace.out + r * out_stride;
     const auto sum = simd::splat<Arch>(l);
     const auto zero = simd::splat<Arch>(0.0F);
@@ -138,7 +142,7 @@ template <class Arch>
 void attention_block(const AttentionBlock& block, float* memory) {
   using Workspace = AttentionWorkspace<Arch>;
   const Workspace workspace = Workspace::at(memory, workspace_shape(block));
-  const ScoreMod mod = make_score_mod(block.scale, block.softcap, simd::kHalfOctavesPerNat);
+  const ScoreMod mod = make_score_mod(block.scale, block.softcap);
   const std::size_t out_floats = block.rows * Workspace::out_stride(block.head_dim_v);
   for (std::size_t r = 0; r < Workspace::kRows; ++r) {
     workspace.m[r] = kMasked;

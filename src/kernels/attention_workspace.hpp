@@ -10,7 +10,7 @@ namespace sdpa::kernels {
 
 template <class Arch>
 struct AttentionWorkspace {
-  static constexpr std::size_t kRows = round_up(TileSize<Arch>::kBr, kNr * simd::kWidth<Arch>);
+  static constexpr std::size_t kRows = round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>);
 
   float* queries;  // [panel][head_dim][2 vectors]
   float* scores;   // [kBc][kRows]: scores, then weights

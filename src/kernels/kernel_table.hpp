@@ -31,13 +31,14 @@ enum class Stage : std::uint8_t { kNone, kScaled, kCapped, kBiased, kWeights };
 /// mask excludes and those whose bias is -infinity.
 struct AttentionBlock {
   InputRows query;  // `rows` rows
-  InputRows key;    // `num_keys` rows; rows outside every [key_begin, key_end) are read for scores of kScaled, kCapped only
+  InputRows
+      key;  // `num_keys` rows; rows outside every [key_begin, key_end) are read for scores of kScaled, kCapped only
   InputRows value;
   float* out;
   std::size_t out_stride;
-  float* lse;                // nullptr or `rows` numbers
-  std::size_t lse_stride;    // elements between them
-  float* scores;             // nullptr or (rows, num_keys)
+  float* lse;              // nullptr or `rows` numbers
+  std::size_t lse_stride;  // elements between them
+  float* scores;           // nullptr or (rows, num_keys)
   std::size_t scores_stride;
   Stage stage;
   BroadcastRows<std::uint8_t> mask;

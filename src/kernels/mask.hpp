@@ -1,8 +1,9 @@
 // Which keys take part: intervals per row (everything that follows from positions and lengths) and an explicit tile
-// (boolean mask and bias). Masking selects, it never adds: whatever stands behind an excluded cell cannot reach the result.
+// (boolean mask and bias). Masking selects, it never adds: whatever stands behind an excluded cell cannot reach the
+// result.
 //
-// A tile is skipped (no row sees a key of it: never read), full (no mask code runs) or partial. Within a partial tile only
-// the keys at which the rows of a panel differ are touched.
+// A tile is skipped (no row sees a key of it: never read), full (no mask code runs) or partial. Within a partial tile
+// only the keys at which the rows of a panel differ are touched.
 #pragma once
 
 #include <algorithm>
@@ -54,8 +55,8 @@ RowsRange range_of_rows(const std::size_t* key_begin, const std::size_t* key_end
 /// Writes -infinity over the scores of keys [keys.begin, keys.end) of a tile that a row of the panel does not see.
 /// scores is [key][row]; the tile's key 0 is key `tile_begin` of the operand.
 template <class Arch>
-SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows, std::size_t tile_begin,
-                  KeyRange keys, float* scores, std::size_t score_stride) {
+SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows,
+                                std::size_t tile_begin, KeyRange keys, float* scores, std::size_t score_stride) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kPanel = kNr * kW;
   // Bounds relative to the tile are small integers, exact as float32.
@@ -81,11 +82,11 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
   }
 }
 
-/// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end): unit * bias, -infinity where the
+/// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end): the bias, -infinity where the
 /// mask excludes the key. Rows beyond the block up to a whole panel are 0.
 template <class Arch>
-SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, float unit, std::size_t tile_begin, KeyRange keys, float* tile,
-                         std::size_t tile_stride) {
+SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, std::size_t tile_begin, KeyRange keys, float* tile,
+                                       std::size_t tile_stride) {
   const auto& mask = block.mask;
   const auto& bias = block.bias;
   for (std::size_t r = 0; r < tile_stride; ++r) {
@@ -98,7 +99,7 @@ SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, float unit, 
     std::size_t mask_index = r * mask.row_stride + (tile_begin + keys.begin) * mask.column_stride;
     for (std::size_t j = keys.begin; j < keys.end; ++j, to += tile_stride) {
       float x = 0.0F;
-      if (bias.data != nullptr) x = unit * read_element(bias.data, block.bias_dtype, bias_index);
+      if (bias.data != nullptr) x = read_element(bias.data, block.bias_dtype, bias_index);
       if (mask.data != nullptr && mask.data[mask_index] == 0) x = kMasked;
       *to = x;
       bias_index += bias.column_stride;

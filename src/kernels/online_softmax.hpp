@@ -2,11 +2,10 @@
 //
 // Per row: m, the maximum of the scores so far, and l, the sum of exp(s - m) so far. A tile with a larger maximum m'
 // rescales what came before by alpha = exp(m - m'), in l here and in O by whoever multiplies with V. No step is
-// horizontal. Scores are in half-octaves (simd/math.hpp), the maximum is that of the very numbers that are
-// exponentiated, so the largest weight is exactly 1.
+// horizontal. The maximum is that of the very numbers that are exponentiated, so the largest weight is exactly 1.
 //
-// A row that has seen nothing has m = -infinity and l = 0; no finite number stands in for -infinity. A tile in which a row
-// sees nothing leaves its m, l and (alpha = 1 exactly) O as they were, bit for bit.
+// A row that has seen nothing has m = -infinity and l = 0; no finite number stands in for -infinity. A tile in which a
+// row sees nothing leaves its m, l and (alpha = 1 exactly) O as they were, bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,8 @@
 
 namespace sdpa::kernels {
 
-/// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l, writes alpha.
+/// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l, writes
+/// alpha.
 template <class Arch>
 SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, std::size_t stride, float* m, float* l, float* alpha) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
@@ -33,11 +33,11 @@ SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, std::size_t stri
     }
     // -infinity minus -infinity would be NaN: subtract 0 there, and every weight of the row is exp(-infinity) = 0.
     const auto shift = xsimd::select(m_now == nothing, zero, m_now);
-    const auto a = simd::exp2_twice<Arch>(m_before - shift, k);
+    const auto a = simd::exp_nonpositive<Arch>(m_before - shift, k);
     auto sum = zero;
     for (std::size_t j = keys.begin; j < keys.end; ++j) {
       float* s = column + j * stride;
-      const auto p = simd::exp2_twice<Arch>(simd::load<Arch>(s) - shift, k);
+      const auto p = simd::exp_nonpositive<Arch>(simd::load<Arch>(s) - shift, k);
       simd::store<Arch>(s, p);
       sum = sum + p;
     }

@@ -1,8 +1,8 @@
 // Rows in their storage types to float32 in the order that the kernels want.
 //
-// Queries are packed once per block: panels of 2 vectors of rows, [panel][d][row], times a factor. 16-bit keys and values
-// are widened a tile at a time, so that no tensor is ever expanded as a whole. Rows and columns beyond the operand are
-// zeros in the workspace; nothing outside the operand is read.
+// Queries are packed once per block: panels of 2 vectors of rows, [panel][d][row], times a factor. 16-bit keys and
+// values are widened a tile at a time, so that no tensor is ever expanded as a whole. Rows and columns beyond the
+// operand are zeros in the workspace; nothing outside the operand is read.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,9 @@
 
 namespace sdpa::kernels {
 
-SDPA_INLINE float bfloat16_to_float(std::uint16_t h) { return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16); }
+SDPA_INLINE float bfloat16_to_float(std::uint16_t h) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16);
+}
 
 /// Exact for every float16, subnormals, infinities and NaN included.
 SDPA_INLINE float float16_to_float(std::uint16_t h) {
@@ -31,16 +33,20 @@ SDPA_INLINE float float16_to_float(std::uint16_t h) {
 /// One element; `data` may be unaligned for nothing but its own type.
 SDPA_INLINE float read_element(const void* data, DType dtype, std::size_t index) {
   switch (dtype) {
-    case DType::kFloat32: return static_cast<const float*>(data)[index];
-    case DType::kFloat16: return float16_to_float(static_cast<const std::uint16_t*>(data)[index]);
-    case DType::kBFloat16: return bfloat16_to_float(static_cast<const std::uint16_t*>(data)[index]);
+    case DType::kFloat32:
+      return static_cast<const float*>(data)[index];
+    case DType::kFloat16:
+      return float16_to_float(static_cast<const std::uint16_t*>(data)[index]);
+    case DType::kBFloat16:
+      return bfloat16_to_float(static_cast<const std::uint16_t*>(data)[index]);
   }
   return 0.0F;
 }
 
 /// (rows, columns) of 16-bit floats to contiguous float32.
 template <class Arch>
-SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, std::size_t rows, std::size_t columns, float* to) {
+SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, std::size_t rows, std::size_t columns,
+                              float* to) {
   const auto* from = static_cast<const std::uint16_t*>(source.data) + first_row * source.stride;
   for (std::size_t r = 0; r < rows; ++r, from += source.stride, to += columns) {
     if (source.dtype == DType::kFloat16) {
@@ -53,7 +59,8 @@ SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, st
 
 /// factor * query as [panel][d][2 vectors of rows]; rows beyond the block are zeros.
 template <class Arch>
-SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim, double factor, float* to) {
+SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim, double factor,
+                                float* to) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   const auto narrow = static_cast<float>(factor);
   // A factor that float32 cannot hold well (overflow, subnormal) still multiplies exactly in double.
@@ -71,7 +78,8 @@ SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::s
         const float* q = static_cast<const float*>(query.data) + row;
         for (std::size_t d = 0; d < head_dim; ++d) column[d * kPanel] = scaled(q[d]);
       } else {
-        for (std::size_t d = 0; d < head_dim; ++d) column[d * kPanel] = scaled(read_element(query.data, query.dtype, row + d));
+        for (std::size_t d = 0; d < head_dim; ++d)
+          column[d * kPanel] = scaled(read_element(query.data, query.dtype, row + d));
       }
     }
   }
@@ -79,7 +87,8 @@ SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::s
 
 /// The last columns of each row (fewer than a vector) as full vectors with zeros behind.
 template <class Arch>
-SDPA_NOINLINE void pack_column_tail(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, float* to) {
+SDPA_NOINLINE void pack_column_tail(const float* from, std::size_t stride, std::size_t rows, std::size_t columns,
+                                    float* to) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   for (std::size_t r = 0; r < rows; ++r, from += stride, to += kW) {
     for (std::size_t c = 0; c < kW; ++c) to[c] = c < columns ? from[c] : 0.0F;

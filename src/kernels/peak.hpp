@@ -37,17 +37,15 @@ float madd_probe(float a, float b, float c) {
   return lanes[0];
 }
 
-/// exp(x) for x <= 0 as the softmax computes it, from natural units.
+/// exp(x) for x <= 0 as the softmax computes it.
 template <class Arch>
 void exp_probe(const float* x, float* y, std::size_t n) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
   for (std::size_t i = 0; i < n; i += kW) {
     float lanes[kW] = {};
-    for (std::size_t j = 0; j < kW && i + j < n; ++j) {
-      lanes[j] = static_cast<float>(static_cast<double>(x[i + j]) * simd::kHalfOctavesPerNat);
-    }
-    simd::store<Arch>(lanes, simd::exp2_twice<Arch>(simd::load<Arch>(lanes), k));
+    for (std::size_t j = 0; j < kW && i + j < n; ++j) lanes[j] = x[i + j];
+    simd::store<Arch>(lanes, simd::exp_nonpositive<Arch>(simd::load<Arch>(lanes), k));
     for (std::size_t j = 0; j < kW && i + j < n; ++j) y[i + j] = lanes[j];
   }
 }

@@ -3,8 +3,8 @@
 //   out[i][c] = alpha[i] * out[i][c] + sum_j weights[j][i] * value[j][c]
 //
 // weights is [key][row] as QK left it, read by splats, so P is never transposed; value is read where it lies. Register
-// tile kMr rows x 2 vectors, then one vector, then the packed tail. The sum over keys runs in order in every build of the
-// tile: a row's bits do not depend on its neighbours, and a weight of 0 with a finite value changes nothing.
+// tile kMr rows x 2 vectors, then one vector, then the packed tail. The sum over keys runs in order in every build of
+// the tile: a row's bits do not depend on its neighbours, and a weight of 0 with a finite value changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,9 @@ struct ValueTile {
 };
 
 template <class Arch, std::size_t kRows, std::size_t kVectors>
-inline void pv_register_tile(const float* weights, std::size_t weight_stride, const float* value, std::size_t value_stride,
-                             std::size_t keys, const float* alpha, float* out, std::size_t out_stride) {
+inline void pv_register_tile(const float* weights, std::size_t weight_stride, const float* value,
+                             std::size_t value_stride, std::size_t keys, const float* alpha, float* out,
+                             std::size_t out_stride) {
   static_assert(kRows >= 1 && kRows <= TileSize<Arch>::kMr);
   constexpr std::size_t kW = simd::kWidth<Arch>;
   using V = simd::Batch<Arch>;
@@ -50,8 +51,8 @@ inline void pv_register_tile(const float* weights, std::size_t weight_stride, co
 
 /// Keys [first, last) of the tile for rows that all may see what they weigh.
 template <class Arch>
-SDPA_NOINLINE void pv_rows(const float* weights, std::size_t weight_stride, const ValueTile& value, std::size_t first, std::size_t last,
-             const float* alpha, float* out, std::size_t out_stride, std::size_t rows) {
+SDPA_NOINLINE void pv_rows(const float* weights, std::size_t weight_stride, const ValueTile& value, std::size_t first,
+                           std::size_t last, const float* alpha, float* out, std::size_t out_stride, std::size_t rows) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const std::size_t keys = last - first;
   weights += first * weight_stride;
@@ -66,13 +67,14 @@ SDPA_NOINLINE void pv_rows(const float* weights, std::size_t weight_stride, cons
       pv_register_tile<Arch, kRows, 1>(weights, weight_stride, v + c, value.stride, keys, alpha, out + c, out_stride);
     }
     if (c < value.columns) {
-      pv_register_tile<Arch, kRows, 1>(weights, weight_stride, value.tail + first * kW, kW, keys, alpha, out + c, out_stride);
+      pv_register_tile<Arch, kRows, 1>(weights, weight_stride, value.tail + first * kW, kW, keys, alpha, out + c,
+                                       out_stride);
     }
   });
 }
 
-/// The same for one row with a predicate per key: excluded keys are left out, not multiplied by 0, because 0 times the NaN
-/// or infinity of a value that this row may not see is NaN. Same additions in the same order, hence the same bits.
+/// The same for one row with a predicate per key: excluded keys are left out, not multiplied by 0, because 0 times the
+/// NaN or infinity of a value that this row may not see is NaN. Same additions in the same order, hence the same bits.
 template <class Arch, class Allowed>
 void pv_selected_row(const float* weights, std::size_t weight_stride, const ValueTile& value, std::size_t first,
                      std::size_t last, float alpha, float* out, Allowed&& allowed) {

@@ -2,10 +2,10 @@
 //
 //   scores[j][i] = sum_d key[j][d] * query[d][i]
 //
-// key (keys, head_dim) is read where it lies, one splat load an element, so any head_dim will do; query is a packed panel
-// [d][2 vectors]; scores is [key][row] with `score_stride` floats between keys. Register tile kMr keys x 2 vectors:
-// 2 loads and kMr splats per 2 kMr multiply-adds. The sum over d runs in order in every build of the tile, so the bits
-// of a score do not depend on its neighbours.
+// key (keys, head_dim) is read where it lies, one splat load an element, so any head_dim will do; query is a packed
+// panel [d][2 vectors]; scores is [key][row] with `score_stride` floats between keys. Register tile kMr keys x 2
+// vectors: 2 loads and kMr splats per 2 kMr multiply-adds. The sum over d runs in order in every build of the tile, so
+// the bits of a score do not depend on its neighbours.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,8 @@ inline void qk_register_tile(const float* key, std::size_t key_stride, const flo
 
 /// All of `keys` keys against one panel.
 template <class Arch>
-SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query, std::size_t head_dim,
-              float* scores, std::size_t score_stride) {
+SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
+                            std::size_t head_dim, float* scores, std::size_t score_stride) {
   constexpr std::size_t kMr = TileSize<Arch>::kMr;
   for_each_row_tile<kMr>(keys, [&](std::size_t first, std::size_t n) {
     with_constant<kMr>(n, [&](auto constant) {

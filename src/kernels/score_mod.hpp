@@ -1,9 +1,9 @@
 // What happens to a score between the product and the masks.
 //
-// Scale, softcap and the unit of the scores are one pair of factors: queries are packed times `query_factor`, and with a
-// softcap the product x becomes cap * tanh(x). Plain scores need no pass at all.
-//   plain:    query_factor = scale * unit            s = x
-//   softcap:  query_factor = scale / softcap         s = softcap * unit * tanh(x)
+// Scale and softcap are one pair of factors: queries are packed times `query_factor`, and with a softcap the product x
+// becomes softcap * tanh(x). Plain scores need no pass at all.
+//   plain:    query_factor = scale             s = x
+//   softcap:  query_factor = scale / softcap   s = softcap * tanh(x)
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,12 @@ namespace sdpa::kernels {
 
 struct ScoreMod {
   double query_factor;
-  float cap;   // 0 = no softcap
-  float unit;  // factor of the bias
+  float cap;  // 0 = no softcap
 };
 
-/// `unit`: 1 for natural scores, simd::kHalfOctavesPerNat for those that the softmax exponentiates.
-constexpr ScoreMod make_score_mod(double scale, double softcap, double unit) {
-  if (softcap == 0.0) return {scale * unit, 0.0F, static_cast<float>(unit)};
-  return {scale / softcap, static_cast<float>(softcap * unit), static_cast<float>(unit)};
+constexpr ScoreMod make_score_mod(double scale, double softcap) {
+  if (softcap == 0.0) return {scale, 0.0F};
+  return {scale / softcap, static_cast<float>(softcap)};
 }
 
 template <class Arch>

@@ -41,8 +41,8 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
 
 /// Bias and masks. `keys` is what the rows of the panel may see of the tile by position, `all` what every row sees.
 template <class Arch>
-void mask_scores(const AttentionBlock& block, std::size_t first_row, std::size_t rows, std::size_t tile_begin, KeyRange keys,
-                 KeyRange all, const float* extra, float* scores, std::size_t stride) {
+void mask_scores(const AttentionBlock& block, std::size_t first_row, std::size_t rows, std::size_t tile_begin,
+                 KeyRange keys, KeyRange all, const float* extra, float* scores, std::size_t stride) {
   if (extra != nullptr) apply_explicit_tile<Arch>(extra, keys, scores, stride);
   const auto* begin = block.key_begin + first_row;
   const auto* end = block.key_end + first_row;

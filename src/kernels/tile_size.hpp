@@ -14,14 +14,15 @@ namespace sdpa::kernels {
 inline constexpr std::size_t kNr = 2;  // vectors of a register tile
 
 // Keys of a tile. Row results depend on it (the running maximum moves at tile borders), so it is one number for every
-// call of a build: a row then has the same bits however the rows are split. 96 keys of 64 floats are 24 KiB, half of the
-// first-level cache; anything from 32 to 256 measured equal.
+// call of a build: a row then has the same bits however the rows are split. 96 keys of 64 floats are 24 KiB, half of
+// the first-level cache; anything from 32 to 256 measured equal.
 inline constexpr std::size_t kBc = 96;
 
 template <class Arch>
 struct TileSize {
-  static constexpr std::size_t kMr = Arch::kFused ? 6 : 4;  // V8 leaves 15 of 16 x86 registers: 12 + 2 + 1, or 8 + 2 + 1 + 1
-  static constexpr std::size_t kBr = 48;                    // a multiple of 2 vectors; K and V are read once per kBr rows
+  static constexpr std::size_t kMr =
+      Arch::kFused ? 6 : 4;               // V8 leaves 15 of 16 x86 registers: 12 + 2 + 1, or 8 + 2 + 1 + 1
+  static constexpr std::size_t kBr = 48;  // a multiple of 2 vectors; K and V are read once per kBr rows
 };
 
 // Without vectors every lane is a register of its own.

@@ -3,7 +3,8 @@
 //   out = softmax(mask(softcap(scale * Q K^T) + bias)) V
 //
 // computed tile by tile with the online softmax of Milakov & Gimelshein (2018) and the tiling of Rabe & Staats (2021)
-// and Dao et al. (2022). The result of a row does not depend on which other rows, heads or batches are computed with it.
+// and Dao et al. (2022). The result of a row does not depend on which other rows, heads or batches are computed with
+// it.
 #pragma once
 
 #include <cstddef>

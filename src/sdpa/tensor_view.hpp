@@ -50,8 +50,7 @@ class TensorView {
   constexpr TensorView() = default;
   constexpr TensorView(T* data, const Extents& extents, const Strides& strides)
       : data_(data), extents_(extents), strides_(strides) {}
-  constexpr TensorView(T* data, const Extents& extents)
-      : TensorView(data, extents, contiguous_strides(extents)) {}
+  constexpr TensorView(T* data, const Extents& extents) : TensorView(data, extents, contiguous_strides(extents)) {}
 
   /// nullptr means: this optional tensor is absent.
   constexpr T* data_handle() const { return data_; }

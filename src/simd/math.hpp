@@ -1,66 +1,67 @@
 // exp and tanh of the kernels, with their error bounds.
-//
-// Scores live in half-octaves: y = s * log2(e) / 2, so that exp(s) = 2^(2y). The factor below one keeps a score of 3e38
-// finite in the scaled domain, where log2(e) alone would overflow, and rounding to a multiple of one half costs the same
-// magic-number addition as rounding to an integer.
 #pragma once
 
 #include "simd/simd.hpp"
 
 namespace sdpa::simd {
 
-/// log2(e) / 2: natural units to half-octaves.
-inline constexpr double kHalfOctavesPerNat = 0.72134752044448170367996234050095;
-/// 2 ln 2: half-octaves to natural units.
-inline constexpr double kNatsPerHalfOctave = 1.3862943611198906188344642429164;
-
 struct ExpTable {
-  float low = -50.0F;           // 2^(2 * -50) = 2^-100: from here down the weight is exactly 0
-  float magic = 6291456.0F;     // 1.5 * 2^22: adding it rounds to a multiple of 0.5
-  float flush = -7.888609e-31F; // -2^-100
-  float one = 1.0F;             // p(0), exact, so that the largest score has weight exactly 1
-  // Relative minimax of 2^(2f) on |f| <= 1/4 with p(0) = 1: 9.2e-8 before rounding.
-  float c1 = 1.3862940073013306F;
-  float c2 = 0.9608896970748901F;
-  float c3 = 0.44405868649482727F;
-  float c4 = 0.1547441929578781F;
-  float c5 = 0.04244716465473175F;
-  std::int32_t one_bits = 0x3f800000;
+  float low = -69.3F;         // from here down the weight is exactly 0
+  float log2e = 1.44269504F;  //
+  float magic = 12583039.0F;  // 1.5 * 2^23 + 127: adding it rounds to an integer and biases the exponent
+  float one = 1.0F;           // p(0), exact, so that the largest score has weight exactly 1
+  // Relative minimax of 2^f on |f| <= 1/2 with p(0) = 1: 9.2e-8 before rounding of the coefficients, 1.1e-7 after.
+  float c1 = 0.6931470036506653F;
+  float c2 = 0.24022242426872253F;
+  float c3 = 0.05550733953714371F;
+  float c4 = 0.009671513922512531F;
+  float c5 = 0.0013264714507386088F;
 };
 inline constexpr ExpTable kExpTable{};
 
-template <class Arch>
-struct ExpConstants {
-  using V = Batch<Arch>;
-  V low, magic, flush, one, c1, c2, c3, c4, c5;
-  IntBatch<Arch> one_bits;
-
-  SDPA_INLINE static ExpConstants load() {
-    const ExpTable* t = opaque(&kExpTable);
-    return {V(t->low), V(t->magic), V(t->flush), V(t->one), V(t->c1), V(t->c2), V(t->c3), V(t->c4), V(t->c5),
-            IntBatch<Arch>(t->one_bits)};
-  }
-};
-
-/// 2^(2x) for x <= 0. Relative error at most 3e-7 where the result is above 2^-76; exactly 1 at 0; exactly 0 for
-/// x <= -50 and for -infinity, so that no product with a value is subnormal; NaN for NaN.
-template <class Arch>
-SDPA_INLINE Batch<Arch> exp2_twice(Batch<Arch> x, const ExpConstants<Arch>& k) {
-  x = clamp_low<Arch>(x, k.low);
-  const auto shifted = x + k.magic;
-  const auto f = x - (shifted - k.magic);
+/// exp(x) with `offset` added in the last multiply-add; x at least ExpTable::low.
+template <class Arch, class Constants>
+SDPA_INLINE Batch<Arch> exp_step(Batch<Arch> x, const Constants& k, Batch<Arch> offset) {
+  const auto shifted = madd<Arch>(x, k.log2e, k.magic);
+  const auto f = madd<Arch>(x, k.log2e, k.magic - shifted);
   auto p = madd<Arch>(k.c5, f, k.c4);
   p = madd<Arch>(p, f, k.c3);
   p = madd<Arch>(p, f, k.c2);
   p = madd<Arch>(p, f, k.c1);
   p = madd<Arch>(p, f, k.one);
   // A product, not an integer add to p: the bits of a NaN must stay a NaN whatever its payload.
-  return madd<Arch>(p, exponent_from_low_bits<Arch>(shifted, k.one_bits), k.flush);
+  return madd<Arch>(p, exponent_from_low_bits<Arch>(shifted), offset);
+}
+
+template <class Arch>
+struct ExpConstants {
+  using V = Batch<Arch>;
+  V low, log2e, magic, one, c1, c2, c3, c4, c5;
+  V flush;  // -exp(low), by the very steps that compute it: what is subtracted leaves exactly 0 at the clamp
+
+  SDPA_INLINE static ExpConstants load() {
+    const ExpTable* t = opaque(&kExpTable);
+    ExpConstants k{V(t->low), V(t->log2e), V(t->magic), V(t->one), V(t->c1),
+                   V(t->c2),  V(t->c3),    V(t->c4),    V(t->c5),  V(0.0F)};
+    k.flush = -exp_step<Arch>(k.low, k, V(0.0F));
+    return k;
+  }
+};
+
+/// exp(x) for x <= 0. Relative error at most 3e-7 for x above -50, growing to 1e-6 where the result nears 2^-76;
+/// exactly 1 at 0; exactly 0 for x <= -69.3 (2^-100) and for -infinity, so that no product with a value is subnormal;
+/// NaN for NaN.
+///
+/// The score is not scaled by log2(e) beforehand: s - m is exact at the top and for scores of any size, a prescaled one
+/// rounds, and overflows at 3e38. Fused or not, log2(e) costs nothing here: it rides on the two steps of the reduction.
+template <class Arch>
+SDPA_INLINE Batch<Arch> exp_nonpositive(Batch<Arch> x, const ExpConstants<Arch>& k) {
+  return exp_step<Arch>(clamp_low<Arch>(x, k.low), k, k.flush);
 }
 
 struct TanhTable {
   float switch_over = 0.625F;
-  float minus_log2e = -1.4426950408889634F;
+  float minus_two = -2.0F;
   float one = 1.0F;
   // tanh(x) = x + x^3 q(x^2), relative minimax on |x| <= 0.625: 1.8e-8 before rounding.
   float q0 = -0.3332936465740204F;
@@ -73,11 +74,11 @@ inline constexpr TanhTable kTanhTable{};
 template <class Arch>
 struct TanhConstants {
   using V = Batch<Arch>;
-  V switch_over, minus_log2e, one, q0, q1, q2, q3;
+  V switch_over, minus_two, one, q0, q1, q2, q3;
 
   SDPA_INLINE static TanhConstants load() {
     const TanhTable* t = opaque(&kTanhTable);
-    return {V(t->switch_over), V(t->minus_log2e), V(t->one), V(t->q0), V(t->q1), V(t->q2), V(t->q3)};
+    return {V(t->switch_over), V(t->minus_two), V(t->one), V(t->q0), V(t->q1), V(t->q2), V(t->q3)};
   }
 };
 
@@ -91,7 +92,7 @@ SDPA_INLINE Batch<Arch> tanh(Batch<Arch> x, const TanhConstants<Arch>& k, const 
   q = madd<Arch>(q, z, k.q1);
   q = madd<Arch>(q, z, k.q0);
   const auto near = madd<Arch>(x * z, q, x);
-  const auto e = exp2_twice<Arch>(magnitude * k.minus_log2e, exp_constants);
+  const auto e = exp_nonpositive<Arch>(magnitude * k.minus_two, exp_constants);
   const auto far = xsimd::copysign((k.one - e) / (k.one + e), x);
   return xsimd::select(magnitude < k.switch_over, near, far);
 }

@@ -3,21 +3,22 @@
 // An Arch is a tag: the xsimd architecture and whether multiply-add rounds once. Everything here is a template over it,
 // so that translation units compiled for different instruction sets share no inline function.
 //
-// Two rules of NaN decide the order of operands below: `vmax` may lose a NaN (the exponential of the same score brings it
-// back), `clamp_low` must keep it.
+// Two rules of NaN decide the order of operands below: `vmax` may lose a NaN (the exponential of the same score brings
+// it back), `clamp_low` must keep it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
 #include <xsimd/xsimd.hpp>
 
 #if defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 #endif
 
-// One step of the innermost loops already fills the registers; an unrolled loop keeps more operands alive than there are
-// registers, and V8 spills them.
+// One step of the innermost loops already fills the registers; an unrolled loop keeps more operands alive than there
+// are registers, and V8 spills them.
 #if defined(__clang__)
 #define SDPA_NO_UNROLL _Pragma("clang loop unroll(disable) vectorize(disable)")
 #else
@@ -50,8 +51,6 @@ struct WasmRelaxed : ArchTag<xsimd::wasm, true> {};
 
 template <class Arch>
 using Batch = xsimd::batch<float, typename Arch::Xsimd>;
-template <class Arch>
-using IntBatch = xsimd::batch<std::int32_t, typename Arch::Xsimd>;
 
 template <class Arch>
 inline constexpr std::size_t kWidth = Batch<Arch>::size;
@@ -107,11 +106,10 @@ SDPA_INLINE Batch<Arch> clamp_low(Batch<Arch> x, Batch<Arch> low) {
   }
 }
 
-/// 2^n of the integer that x's lowest mantissa bits hold, for n of -126 ... 127: the exponent is built by an integer add.
+/// The float whose exponent field is the lowest bits of x's mantissa: 2^(n - 127) where they hold n of 1 ... 254.
 template <class Arch>
-SDPA_INLINE Batch<Arch> exponent_from_low_bits(Batch<Arch> x, IntBatch<Arch> one_bits) {
-  const auto bits = xsimd::bitwise_cast<std::int32_t>(x);
-  return xsimd::bitwise_cast<float>((bits << 23) + one_bits);
+SDPA_INLINE Batch<Arch> exponent_from_low_bits(Batch<Arch> x) {
+  return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<std::int32_t>(x) << 23);
 }
 
 /// A pointer the compiler knows nothing about. Constants read through it stay loads before the loop; V8 13.6 to 15.0
