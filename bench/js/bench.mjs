@@ -6,10 +6,11 @@
  */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
+import { ROOT } from '../../scripts/lib/project.mjs';
 import { bytes, caseName, CASES, flops, MEMORY_CASE, SMALLEST_CASE } from './cases.mjs';
 import { environment } from './environment.mjs';
 import { measureFirstResult, measureMemory, measureSizes, timeCase } from './measure.mjs';
@@ -98,9 +99,17 @@ function pattern(source) {
 /** @param {string} text */
 const print = (text) => process.stdout.write(`${text}\n`);
 
-/** Path arguments as seen from the checkout, so that a results file names no folder of this machine. @param {string[]} args */
-const portable = (args) =>
-  args.map((argument) => (isAbsolute(argument) ? relative(process.cwd(), argument) : argument));
+/**
+ * The arguments as a shell takes them, with files as seen from the checkout: a results file names no other folder of the machine.
+ * @param {string[]} args
+ */
+function portable(args) {
+  return args.map((argument) => {
+    const file = relative(ROOT, argument);
+    const name = !isAbsolute(argument) ? argument : file.startsWith('..') ? basename(file) : file;
+    return /^[\w./,:=-]*$/.test(name) ? name : `'${name}'`;
+  });
+}
 
 /**
  * @param {ReturnType<typeof readOptions>} options
