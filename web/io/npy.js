@@ -91,7 +91,8 @@ export function parseNpy(bytes, what, maxBytes) {
     );
   }
   const data = decode(bytes.subarray(dataStart), dtype, littleEndian);
-  return { data: fortranOrder ? toCOrder(data, shape, what) : data, shape, dtype };
+  const ordered = fortranOrder ? toCOrder(data, shape, what) : data;
+  return /** @type {FileTensor} */ ({ data: ordered, shape, dtype });
 }
 
 /**

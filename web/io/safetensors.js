@@ -85,7 +85,8 @@ export function readSafetensors(bytes, options) {
       failOption(
         `the tensors of the .safetensors file hold more than maxBytes ${maxBytes} bytes (at tensor '${name}')`,
       );
-    tensors[name] = { data: decode(file.subarray(dataStart + begin, dataStart + end), dtype, true), shape, dtype };
+    const data = decode(file.subarray(dataStart + begin, dataStart + end), dtype, true);
+    tensors[name] = /** @type {FileTensor} */ ({ data, shape, dtype });
   }
   return tensors;
 }

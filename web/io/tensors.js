@@ -7,12 +7,26 @@ import { show } from '../errors.js';
 import { failMemory, failOption, failShape, failType, failUnknownOption } from './fail.js';
 
 /**
- * @typedef {'float64' | 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int16' | 'int8'
- *   | 'uint64' | 'uint32' | 'uint16' | 'uint8' | 'bool'} FileDtype
- * @typedef {Float64Array | Float32Array | BigInt64Array | Int32Array | Int16Array | Int8Array
- *   | BigUint64Array | Uint32Array | Uint16Array | Uint8Array} FileData
- * @typedef {{ data: FileData, shape: number[], dtype: FileDtype }} FileTensor
- *   What the readers return: `data` in C order (last dimension fastest), as many elements as the product of `shape`.
+ * @typedef {object} DataOfDtype which array holds which dtype
+ * @property {Float64Array} float64
+ * @property {Float32Array} float32
+ * @property {Uint16Array} float16
+ * @property {Uint16Array} bfloat16
+ * @property {BigInt64Array} int64
+ * @property {Int32Array} int32
+ * @property {Int16Array} int16
+ * @property {Int8Array} int8
+ * @property {BigUint64Array} uint64
+ * @property {Uint32Array} uint32
+ * @property {Uint16Array} uint16
+ * @property {Uint8Array} uint8
+ * @property {Uint8Array} bool
+ *
+ * @typedef {keyof DataOfDtype} FileDtype
+ * @typedef {DataOfDtype[FileDtype]} FileData
+ * @typedef {{ [D in FileDtype]: { data: DataOfDtype[D], shape: number[], dtype: D } }[FileDtype]} FileTensor
+ *   What the readers return: `data` in C order (last dimension fastest), as many elements as the product of `shape`. Looking at
+ *   `dtype` tells TypeScript which array `data` is.
  * @typedef {{ data: ArrayLike<unknown> | ArrayBufferView, shape?: ArrayLike<number>, dims?: ArrayLike<number>, dtype?: string }} WritableTensor
  *   What the writers take: a typed array (or an array of booleans) with its `shape` or `dims`. `dtype` is needed where the
  *   array does not tell: 'float16' or 'bfloat16' for a Uint16Array, 'bool' for a Uint8Array.
