@@ -26,7 +26,7 @@ const LIMITS = { wasm: 60 * 1024, entry: 120 * 1024 };
 export function writeGenerated({ glue, wasm }) {
   const folder = new OutputFolder(join(WEB, 'generated'));
   const builds = VARIANTS.map((variant) => `  ${variant}: '${wasm[variant].toString('base64')}',\n`).join('');
-  folder.write('glue.js', glue);
+  folder.write("glue.js", `/* eslint-disable */\n${glue}`);
   folder.write('embedded.js', `export const embedded = {\n${builds}};\n`);
 }
 
