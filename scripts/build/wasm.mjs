@@ -22,8 +22,8 @@ export async function compileWasm({ log, env }) {
   const settings = `${hashFiles([join(ROOT, 'CMakePresets.json')])} ${toolchainFile} ${env.XSIMD_INCLUDE_DIR}`;
   for (const variant of VARIANTS) {
     const preset = `wasm-${variant}`;
-    const stamp = join(BUILD, preset, 'configured');
-    if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== settings) {
+    const configured = join(BUILD, preset, 'configured');
+    if (!existsSync(configured) || readFileSync(configured, 'utf8') !== settings) {
       log(`configuring ${preset}`);
       rmSync(join(BUILD, preset, 'CMakeCache.txt'), { force: true });
       await run(['cmake', '--preset', preset], {
@@ -31,7 +31,7 @@ export async function compileWasm({ log, env }) {
         env: childEnv,
         log: logFile(`${preset}-configure`),
       });
-      writeFileSync(stamp, settings);
+      writeFileSync(configured, settings);
     }
     log(`building ${preset}`);
     await run(['cmake', '--build', '--preset', preset, '-j', String(availableParallelism())], {

@@ -49,6 +49,6 @@ export function run(program, args, cwd) {
     });
   } catch (error) {
     const { stdout, stderr } = /** @type {any} */ (error);
-    throw new Error(`${program} ${args.join(' ')} failed:\n${stdout ?? ''}\n${stderr ?? error}`);
+    throw new Error(`${program} ${args.join(' ')} failed:\n${stdout ?? ''}\n${stderr ?? error}`, { cause: error });
   }
 }

@@ -246,7 +246,7 @@ test('Vite builds it, and the page computes in Chromium under a strict policy', 
         message.type() === 'error' && !/favicon/.test(message.location().url) && complaints.push(message.text()),
     );
     await page.goto(`${served.url}/index.html`);
-    const handle = await page.waitForFunction(() => /** @type {any} */ (window).report, null, { timeout: 30_000 });
+    const handle = await page.waitForFunction(() => /** @type {any} */ (globalThis).report, null, { timeout: 30_000 });
     const report = await handle.jsonValue();
     await page.close();
     await served.close();

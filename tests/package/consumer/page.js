@@ -14,4 +14,4 @@ try {
   report.error = String(error.message);
   report.code = error.code;
 }
-window.report = report;
+globalThis.report = report;
