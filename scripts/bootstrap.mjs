@@ -1,6 +1,7 @@
 /** What every command needs first: npm packages as the lock file says, and the toolchain. Quick when both are there. */
 
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isMain, run, runMain, UserError, which } from './lib/exec.mjs';
 import { withLock } from './lib/lock.mjs';
@@ -12,7 +13,8 @@ const MINIMUM_NODE = 20;
 
 /**
  * @param {string} root
- * @returns {boolean} whether node_modules is what package-lock.json says, by the list that npm leaves there when it is done
+ * @returns {boolean} whether node_modules is what package-lock.json says, by the list that npm leaves there when it
+ *   is done
  */
 export function modulesMatchLock(root) {
   /** @param {string} file @returns {Record<string, { version?: string, optional?: boolean, link?: boolean }>} */
@@ -35,8 +37,21 @@ async function ensureModules(log) {
   await whileLocked('npm', log, async () => {
     if (modulesMatchLock(ROOT)) return;
     log('installing the npm packages of package-lock.json');
-    await run([npm, 'ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: ROOT, log: logFile('npm-ci') });
+    const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', ...cacheOption()];
+    await run([npm, 'ci', ...options], { cwd: ROOT, log: logFile('npm-ci') });
   });
+}
+
+/** @returns {string[]} where npm's cache cannot be written (a read-only home), one in the build folder */
+function cacheOption() {
+  const cache = process.env.npm_config_cache || join(homedir(), '.npm');
+  try {
+    mkdirSync(cache, { recursive: true });
+    accessSync(cache, constants.W_OK);
+    return [];
+  } catch {
+    return ['--cache', join(BUILD, 'npm-cache')];
+  }
 }
 
 /**

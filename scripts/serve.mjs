@@ -1,6 +1,6 @@
 /**
- * A static server for localhost: the demo page, and pages in the browser tests. Sends a strict Content-Security-Policy, and none of the
- * headers for cross-origin isolation, because the library must not need them.
+ * A static server for localhost: the demo page, and pages in the browser tests. Sends a strict
+ * Content-Security-Policy, and none of the headers for cross-origin isolation, because the library must not need them.
  */
 
 import { createHash } from 'node:crypto';
@@ -140,7 +140,8 @@ async function answer(folder, request, response, headers) {
 /**
  * @param {string} folder
  * @param {string} path decoded
- * @returns {Promise<{ path: string, size: number, isFolder: boolean } | undefined>} undefined where there is nothing inside the folder
+ * @returns {Promise<{ path: string, size: number, isFolder: boolean } | undefined>} undefined where there is nothing
+ *   inside the folder
  */
 async function fileFor(folder, path) {
   const wanted = resolve(folder, `.${sep}${path.endsWith('/') ? `${path}index.html` : path}`);

@@ -1,6 +1,6 @@
 /**
- * Gets the toolchain: Emscripten, xsimd, GoogleTest, Google Benchmark, Ninja. What the machine has is used; what is missing goes into
- * one cache folder, without root and without touching the system. Quick when everything is there.
+ * Gets the toolchain: Emscripten, xsimd, GoogleTest, Google Benchmark, Ninja. What the machine has is used; what is
+ * missing goes into one cache folder, without root and without touching the system. Quick when everything is there.
  *
  *   node scripts/setup.mjs               sets up
  *   node scripts/setup.mjs --print-env   sets up and prints shell exports: eval "$(node scripts/setup.mjs --print-env)"
@@ -23,8 +23,8 @@ const NATIVE_PARTS = ['googletest', 'benchmark', 'ninja'];
 /**
  * Sets up what is missing.
  *
- * @param {{ log?: import('./lib/log.mjs').Log, extraParts?: string[] }} [options] `extraParts`: further names in NATIVE_PARTS of
- *   native-packages.mjs
+ * @param {{ log?: import('./lib/log.mjs').Log, extraParts?: string[] }} [options] `extraParts`: further names in
+ *   NATIVE_PARTS of native-packages.mjs
  * @returns {Promise<Toolchain>}
  * @throws {UserError} naming what is to be done by hand
  */

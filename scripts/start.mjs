@@ -1,4 +1,7 @@
-/** npm start: sets up what is missing, builds, and serves the demo page on localhost (port `$PORT`, or from 8080 on the next free one). */
+/**
+ * npm start: sets up what is missing, builds, and serves the demo page on localhost (port `$PORT`, or from 8080 on
+ * the next free one).
+ */
 
 import { join } from 'node:path';
 import { bootstrap, whileLocked } from './bootstrap.mjs';

@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs `action` while this process alone holds the lock file. Uses flock(1): a child holds the lock until its stdin closes, which
- * also happens when this process is killed, so a stale lock cannot exist.
+ * Runs `action` while this process alone holds the lock file. Uses flock(1): a child holds the lock until its stdin
+ * closes, which also happens when this process is killed, so a stale lock cannot exist.
  *
  * @template T
  * @param {string} file created where it is missing; never removed

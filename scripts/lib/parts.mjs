@@ -1,4 +1,6 @@
-/** Runs the parts of a command one after the other and sums them up; a part that is not run is named with its reason. */
+/**
+ * Runs the parts of a command one after the other and sums them up; a part that is not run is named with its reason.
+ */
 
 import { CommandError, tail, UserError } from './exec.mjs';
 

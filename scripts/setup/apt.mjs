@@ -1,6 +1,6 @@
 /**
- * Debian packages without root: a private apt configuration with its own state and cache, from which packages are fetched (apt checks
- * signatures and hashes) and unpacked into a folder. Nothing of the system's own apt is touched.
+ * Debian packages without root: a private apt configuration with its own state and cache, from which packages are
+ * fetched (apt checks signatures and hashes) and unpacked into a folder. Nothing of the system's own apt is touched.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';

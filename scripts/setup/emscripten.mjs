@@ -1,6 +1,6 @@
 /**
- * Emscripten: one that is installed already, or Debian's packages unpacked into a prefix. Those packages are of a newer suite than
- * the system may be, so their programs are set to the C library that comes with them.
+ * Emscripten: one that is installed already, or Debian's packages unpacked into a prefix. Those packages are of a
+ * newer suite than the system may be, so their programs are set to the C library that comes with them.
  */
 
 import {
@@ -94,9 +94,9 @@ export function emscriptenVersion(root) {
 }
 
 /**
- * Says which dependencies of Emscripten's package are unpacked: compiler, linker, optimiser and the shared libraries that they load.
- * Left out is what the machine has anyway (python3, nodejs), compilers and headers for native code, and libraries that only unused
- * programs load.
+ * Says which dependencies of Emscripten's package are unpacked: compiler, linker, optimiser and the shared libraries
+ * that they load. Left out is what the machine has anyway (python3, nodejs), compilers and headers for native code,
+ * and libraries that only unused programs load.
  *
  * @param {string} name
  */
@@ -200,19 +200,9 @@ async function installOptimiserPackages(staging) {
   const folder = join(staging, 'npm');
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{"private":true}');
-  await run(
-    [
-      npm,
-      'install',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      '--no-package-lock',
-      '--no-workspaces',
-      ...OPTIMISER_PACKAGES,
-    ],
-    { cwd: folder },
-  );
+  // npm's own cache may be in a home folder that cannot be written.
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--no-update-notifier'];
+  await run([npm, 'install', ...options, '--cache', join(folder, 'cache'), ...OPTIMISER_PACKAGES], { cwd: folder });
   renameSync(join(folder, 'node_modules'), join(staging, 'usr/share/emscripten/node_modules'));
   rmSync(folder, { recursive: true });
 }

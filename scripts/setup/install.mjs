@@ -18,8 +18,8 @@ import { linkSystemXsimd } from './xsimd.mjs';
 const BYTES_NEEDED = 1.2e9;
 
 /**
- * Installs what is missing. Each part goes into a fresh folder first and is noted in the state when it is in its place, so that an
- * interruption at any moment costs that part only.
+ * Installs what is missing. Each part goes into a fresh folder first and is noted in the state when it is in its
+ * place, so that an interruption at any moment costs that part only.
  *
  * @param {import('./describe.mjs').Situation & { log: import('../lib/log.mjs').Log }} situation
  */

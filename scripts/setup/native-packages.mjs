@@ -1,4 +1,7 @@
-/** Libraries and programs for native code: the system's where it has them, else its own suite's packages unpacked into a prefix. */
+/**
+ * Libraries and programs for native code: the system's where it has them, else its own suite's packages unpacked into
+ * a prefix.
+ */
 
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

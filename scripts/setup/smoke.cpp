@@ -1,5 +1,5 @@
-// A program that uses what the build uses (embind, xsimd, relaxed madd): linking it builds Emscripten's system libraries, and running
-// it shows that the toolchain makes right code.
+// A program that uses what the build uses (embind, xsimd, relaxed madd): linking it builds Emscripten's system
+// libraries, and running it shows that the toolchain makes right code.
 
 #include <emscripten/bind.h>
 

@@ -1,4 +1,7 @@
-/** Builds and runs a small program with the build's flags, once for each variant; the first link builds Emscripten's system libraries. */
+/**
+ * Builds and runs a small program with the build's flags, once for each variant; the first link builds Emscripten's
+ * system libraries.
+ */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

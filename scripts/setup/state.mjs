@@ -1,4 +1,7 @@
-/** The stamp that says what a toolchain folder holds: written last, so that an interrupted installation is not taken for a whole one. */
+/**
+ * The stamp that says what a toolchain folder holds: written last, so that an interrupted installation is not taken
+ * for a whole one.
+ */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -38,7 +38,8 @@ export function xsimdFromEnvironment(env) {
 }
 
 /**
- * Looks among the system's headers. The folder returned holds xsimd alone: a wasm compiler must not see the system's other headers.
+ * Looks among the system's headers. The folder returned holds xsimd alone: a wasm compiler must not see the system's
+ * other headers.
  *
  * @param {string} dir toolchain folder, which receives the link
  * @param {string[]} [folders]

@@ -1,5 +1,6 @@
 /**
- * Which folder may include or import what: the table of CONTRIBUTING.md as data, and the check of single arrows against it.
+ * Which folder may include or import what: the table of CONTRIBUTING.md as data, and the check of single arrows
+ * against it.
  *
  * A C++ header of ours is named from src/ (`kernels/mask.hpp`); a JavaScript file from the checkout (`web/load.js`).
  */
@@ -65,7 +66,8 @@ export function checkInclude({ from, to }) {
 const GLUE = /(^|\/)generated\/glue\.js$|(^|\/)build\/wasm-/;
 
 /**
- * Rules for imports, the first that fits the importing file counts. `inside`: folders that relative imports may lead to.
+ * Rules for imports, the first that fits the importing file counts. `inside`: folders that relative imports may lead
+ * to.
  *
  * @type {{ files: RegExp, inside: RegExp, packages: RegExp, why: string }[]}
  */
