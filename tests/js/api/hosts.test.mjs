@@ -182,17 +182,13 @@ test('a build that fails to compile, or computes wrongly, makes room for the nex
   assert.match(noCompile.cause, /no luck/);
   right(noCompile.out);
 
-  // The first build with a wrong constant: log2(e) / 2, out of which its exponentials are made.
+  // A build and the self-test's own exponential that disagree, for the first build alone.
   const wrong = jsonOf(
     `${compile}
+     const { exp } = Math;
      WebAssembly.compile = (bytes) => {
-       if (calls++ > 0) return compile(bytes);
-       const changed = Buffer.from(bytes);
-       const constant = Buffer.from(new Float64Array([Math.LOG2E / 2]).buffer);
-       let found = 0;
-       for (let at = changed.indexOf(constant); at >= 0; at = changed.indexOf(constant, at + 1), found++) changed[at + 6] ^= 8;
-       if (!found) throw new Error('the constant is not in the binary');
-       return compile(changed);
+       Math.exp = calls++ === 0 ? (value) => exp(1.001 * value) : exp;
+       return compile(bytes);
      };
      ${report}`,
     { relaxed: false },
