@@ -21,8 +21,9 @@ const growth = 4;
  * @returns {number} at least 1, and no more than there are
  */
 export function rowsWithin(first, tokens, causal, scores) {
-  // Causal: n·first + n²/2 = scores.
-  const rows = causal ? Math.sqrt(first * first + 2 * scores) - first : scores / tokens;
+  // Causal: n·first + n²/2 = scores. A slice that was held up before its first block leaves less than none.
+  const room = Math.max(0, scores);
+  const rows = causal ? Math.sqrt(first * first + 2 * room) - first : room / tokens;
   const whole = rows >= lanes ? Math.floor(rows / lanes) * lanes : Math.max(1, Math.floor(rows));
   return Math.min(tokens - first, whole);
 }
