@@ -92,6 +92,19 @@ browserTest('the memory shown is what was held, and the squares are true to its 
     assert.ok(Math.abs(small.width - large.width * Math.sqrt(ours / plain)) < 1);
     assert.ok(Math.abs(small.height - small.width) < 1 && Math.abs(large.height - large.width) < 1);
     assert.equal(await page.locator('#chart circle').count(), 1);
+    // Neither hides the other, whichever is the larger.
+    const shownAt = async (/** @type {string} */ square) => {
+      await page.locator(square).scrollIntoViewIfNeeded();
+      const box = await page.locator(square).boundingBox();
+      assert.ok(box && box.width > 0);
+      return page.evaluate(([x, y]) => document.elementFromPoint(x, y)?.id, [box.x + 4, box.y + 4]);
+    };
+    for (const tokens of [4096, 128]) {
+      await page.evaluate((count) => void (location.hash = `#tokens=${count}`), tokens);
+      await page.locator(`#tokens-shown[data-value="${tokens}"]`).waitFor();
+      assert.equal(await shownAt('#ours-square'), 'ours-square');
+      assert.equal(await shownAt('#plain-square'), 'plain-square');
+    }
   });
 });
 

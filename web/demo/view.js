@@ -60,7 +60,7 @@ export function showMemory(tokens, measured) {
   const largest = Math.max(ours, plain);
   byId('ours-square').style.setProperty('--side', String(Math.sqrt(ours / largest)));
   byId('plain-square').style.setProperty('--side', String(Math.sqrt(plain / largest)));
-  byId('plain-square').style.setProperty('--above', plain < ours ? '1' : '0');
+  byId('plain-square').style.setProperty('--above', plain < ours ? '2' : '0');
   const ratio = plain / ours;
   write(
     'scale-note',
