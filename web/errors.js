@@ -135,11 +135,9 @@ export function loadError(code, message, details) {
  * @returns {RangeError & AttentionError}
  */
 export function outOfMemory(needed, allowed, what, cause) {
-  return rangeError('out-of-memory', `${what} needs ${needed} bytes and ${Math.max(0, allowed)} bytes are allowed`, {
-    needed,
-    allowed,
-    cause,
-  });
+  const rest = needed <= allowed ? ', but not in one piece' : '';
+  const message = `${what} needs ${needed} bytes and ${Math.max(0, allowed)} bytes are allowed${rest}`;
+  return rangeError('out-of-memory', message, { needed, allowed, cause });
 }
 
 /**

@@ -1,6 +1,7 @@
 // Memory: what is held, what grows, what happens at the ceiling.
 
 import assert from 'node:assert/strict';
+import { freemem } from 'node:os';
 import { test } from 'node:test';
 import { jsonOf } from '../helpers/child.mjs';
 import { assertRejects, assertThrows } from '../helpers/errors.mjs';
@@ -129,6 +130,38 @@ test('when the engine refuses to grow, the error is catchable and the instance g
   assert.ok(got.same);
   assert.ok(got.memory.held < 1e6);
 });
+
+const roomy = freemem() > 8 * 2 ** 30 ? false : 'needs 8 GiB of free memory';
+
+test(
+  'addresses above 2 GiB are addresses, and the end of the 4 GiB is an error that can be caught',
+  { skip: roomy },
+  () => {
+    const got = jsonOf(
+      `import { load } from 'sdpa';
+     const sdpa = await load({ variant: '${VARIANT}' });
+     const x = { data: Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i)), shape: [1, 1, 64, 64] };
+     const want = sdpa.attention(x, x, x).out.data;
+     const same = ({ data }) => want.every((value, i) => value === data[i]);
+     const kept = [sdpa.tensor([1.25 * 2 ** 30], 'bool'), sdpa.tensor([1.25 * 2 ** 30], 'bool')];
+     const high = sdpa.tensor([1, 1, 64, 64]);
+     high.data.set(x.data);
+     const out = sdpa.tensor([1, 1, 64, 64]);
+     sdpa.attention(high, x, high, { out });
+     // 1 MiB: more than the block that small calls use.
+     const long = { data: new Float32Array(2 ** 18), shape: [1, 1, 4096, 64] };
+     const zeros = sdpa.attention(long, long, long).out.data.every((value) => value === 0);
+     let error; try { for (;;) kept.push(sdpa.tensor([2 ** 28], 'bool')); } catch (caught) { error = caught; }
+     console.log(JSON.stringify({ address: high.data.byteOffset, high: same(out), zeros, code: error.code, tensors: kept.length,
+       after: same(sdpa.attention(x, x, x).out), copied: same(sdpa.attention(high, high, x).out) }));`,
+    );
+    assert.ok(got.address > 2 ** 31);
+    assert.deepEqual(
+      { ...got, address: 0 },
+      { address: 0, high: true, zeros: true, code: 'out-of-memory', tensors: 2 + 5, after: true, copied: true },
+    );
+  },
+);
 
 test('forgotten tensors are freed by the garbage collector', () => {
   const got = jsonOf(
