@@ -26,7 +26,7 @@ const LIMITS = { wasm: 60 * 1024, entry: 120 * 1024 };
 export function writeGenerated({ glue, wasm }) {
   const folder = new OutputFolder(join(WEB, 'generated'));
   const builds = VARIANTS.map((variant) => `  ${variant}: '${wasm[variant].toString('base64')}',\n`).join('');
-  folder.write("glue.js", `/* eslint-disable */\n${glue}`);
+  folder.write('glue.js', `/* eslint-disable */\n${glue}`);
   folder.write('embedded.js', `export const embedded = {\n${builds}};\n`);
 }
 
@@ -76,7 +76,8 @@ async function writeDeclarations(dist) {
   for (const name of listFiles(DECLARATIONS)) {
     const source = join(WEB, name.replace(/\.d\.ts$/, '.js'));
     if (!name.endsWith('.d.ts') || !existsSync(source) || name.startsWith('cli/') || name.startsWith('demo/')) continue;
-    const text = readFileSync(join(DECLARATIONS, name), 'utf8');
+    // TypeScript before 5.7 has no type parameter there.
+    const text = readFileSync(join(DECLARATIONS, name), 'utf8').replace(/\b(\w+Array)<ArrayBuffer(Like)?>/g, '$1');
     dist.write(name, text);
     dist.write(name.replace(/\.d\.ts$/, '.d.cts'), text.replace(/(['"]\.{1,2}\/[^'"\n]*)\.js(['"])/g, '$1.cjs$2'));
   }
