@@ -100,8 +100,8 @@ SDPA_INLINE Batch<Arch> clamp_low(Batch<Arch> x, Batch<Arch> low) {
     // pmax(a, b) is a < b ? b : a: one instruction that keeps a NaN in its first operand.
     return Batch<Arch>(wasm_f32x4_pmax(x, low));
 #else
-    // maxps answers its second operand where one is NaN, and xsimd passes the operands in order.
-    return xsimd::max(low, x);
+    // maxps answers its second operand where one is NaN, and xsimd passes the first operand second.
+    return xsimd::max(x, low);
 #endif
   }
 }
