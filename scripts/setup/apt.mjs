@@ -66,6 +66,8 @@ export class PrivateApt {
         // Without this the folder would have to be open to the user _apt when root runs the script.
         'APT::Sandbox::User "root";',
         'APT::Update::Error-Mode "any";',
+        // Snapshot archives and mirrors that lag have lists past their date; signatures are checked all the same.
+        'Acquire::Check-Valid-Until "false";',
         'Acquire::Languages "none";',
         'Acquire::Retries "3";',
         'Acquire::http::Timeout "30";',

@@ -102,7 +102,7 @@ export function emscriptenVersion(root) {
  */
 export function isWantedDependency(name) {
   if (/^(binaryen|clang-\d+|lld-\d+|llvm-\d+|llvm-\d+-linker-tools|libclang-common-\d+-dev)$/.test(name)) return true;
-  return /^lib/.test(name) && !/-dev$/.test(name) && !/^lib(curl|pfm|objc|clang1-|cap|crypt|gcc-\d)/.test(name);
+  return /^(lib|zlib1g$)/.test(name) && !/-dev$|^lib(curl|pfm|objc|clang1-|c-gconv)/.test(name);
 }
 
 /**
@@ -189,8 +189,25 @@ async function setInterpreter({ staging, prefix, triple, patchelf }) {
       .filter((file) => !lstatSync(file).isSymbolicLink());
   const programs = [...files(`${llvmFolder(staging)}/bin`, LLVM_PROGRAMS), ...files('usr/bin', /^wasm(-|2js$)/)];
   await run([patchelf, '--set-interpreter', join(prefix, libraries, loader), ...rpath, ...programs]);
+  await checkLibraries({ loader: join(staging, libraries, loader), libraries: join(staging, libraries), programs });
   // Their own RUNPATH would hide the programs' search path.
   await run([patchelf, ...rpath, ...files(libraries, /^lib(LLVM|clang-cpp|binaryen)[.-]/)]);
+}
+
+/**
+ * Every library must come from the prefix: one that the machine happens to have may be missing on the next.
+ *
+ * @param {{ loader: string, libraries: string, programs: string[] }} options
+ */
+async function checkLibraries({ loader, libraries, programs }) {
+  for (const program of programs) {
+    const { stdout } = await run([loader, '--library-path', libraries, '--list', program]);
+    const foreign = stdout
+      .split('\n')
+      .filter((line) => line.includes('=>') && !line.includes(`=> ${libraries}/`))
+      .map((line) => line.trim().split(' ')[0]);
+    if (foreign.length > 0) throw new Error(`${program} needs ${foreign.join(', ')}, which the unpacked packages lack`);
+  }
 }
 
 /** @param {string} staging */

@@ -99,6 +99,7 @@ test('of the dependencies the compiler and its libraries are wanted, whatever th
     'libclang-common-22-dev',
     'libc6',
     'libstdc++6',
+    'zlib1g',
   ];
   const unwanted = [
     'python3',
