@@ -139,7 +139,7 @@ browserTest('Stop ends a run that would take minutes, and the next run is right'
 
 browserTest('the keyboard alone sets, runs and stops', async () => {
   await withDemo({}, async ({ page, go }) => {
-    await go('#tokens=256&causal=1&build=auto');
+    await go('#tokens=256&causal=1&build=scalar');
     await page.locator('#run:enabled').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('End');
@@ -148,7 +148,7 @@ browserTest('the keyboard alone sets, runs and stops', async () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Space');
     assert.equal(await page.locator('#causal').isChecked(), false);
-    assert.equal(new URL(page.url()).hash, '#tokens=32768&causal=0&build=auto');
+    assert.equal(new URL(page.url()).hash, '#tokens=32768&causal=0&build=scalar');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: 'Attending' }).waitFor();

@@ -7,7 +7,7 @@ const lanes = 8;
 const firstRate = 4000;
 
 /** A block is not worth its call where fewer milliseconds are left of the slice. */
-const worthwhile = 10;
+const worthwhile = 7;
 
 /** How much faster a block may be planned than the one before was measured. */
 const growth = 4;

@@ -1,7 +1,7 @@
 // Work in slices: the page draws, and hears the Stop button, between two of them.
 
-/** Milliseconds of work in one slice: half of what a person, or a browser, would call a pause. */
-const budget = 20;
+/** Milliseconds of work in one slice: about a frame, and a third of what browsers call a long task, because other programs run too. */
+const budget = 15;
 
 /**
  * Resolves in a task of its own, after what has been waiting. Not by scheduler.yield(): its continuations come before timers, input

@@ -59,17 +59,8 @@ export async function run({ tokens, causal, build }, { signal, onProgress } = {}
   // An instance of its own: its memory figures are those of this run.
   const sdpa = await pace.wait(load({ variant: build }));
   try {
-    const shape = [tokens, headDim];
-    const query = sdpa.tensor(shape);
-    const key = sdpa.tensor(shape);
-    const value = sdpa.tensor(shape);
+    const [query, key, value] = await drawInputs(sdpa, [tokens, headDim], pace, onProgress);
     const problem = { query, key, value, tokens, headDim, causal };
-    const tensors = /** @type {const} */ (['query', 'key', 'value']);
-    for (const [i, name] of tensors.entries()) {
-      await fillNormal(problem[name], seeds[name], pace, (fraction) =>
-        onProgress?.({ phase: 'draw', fraction: (i + fraction) / tensors.length, rows: 0 }),
-      );
-    }
     const out = new Float32Array(tokens * headDim);
     const times = await attend(sdpa, problem, out, pace, onProgress);
     const memory = sdpa.memory();
@@ -95,6 +86,29 @@ export async function run({ tokens, causal, build }, { signal, onProgress } = {}
   } finally {
     sdpa.dispose();
   }
+}
+
+/**
+ * Query, key and value: tensors of the instance, so that no call copies them in.
+ * @param {import('sdpa').Sdpa} sdpa
+ * @param {number[]} shape
+ * @param {Pace} pace
+ * @param {((progress: Progress) => void) | undefined} onProgress
+ */
+async function drawInputs(sdpa, shape, pace, onProgress) {
+  const tensors = [];
+  for (const seed of [seeds.query, seeds.key, seeds.value]) {
+    const drawn = tensors.length;
+    // Memory that is touched for the first time takes a while too.
+    await pace.rest();
+    const tensor = sdpa.tensor(shape);
+    await pace.rest();
+    await fillNormal(tensor, seed, pace, (fraction) =>
+      onProgress?.({ phase: 'draw', fraction: (drawn + fraction) / 3, rows: 0 }),
+    );
+    tensors.push(tensor);
+  }
+  return tensors;
 }
 
 /**
