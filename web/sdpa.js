@@ -9,7 +9,7 @@ import { version } from './version.js';
 
 /**
  * @typedef {import('./tensor.js').TensorLike} TensorLike
- * @typedef {import('./validate.js').AttentionOptions} AttentionOptions
+ * @typedef {import('./options.js').AttentionOptions} AttentionOptions
  */
 
 /** One wasm module with its memory. Made by load(); independent of every other. */

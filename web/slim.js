@@ -14,7 +14,7 @@ export { version } from './version.js';
  * @typedef {import('./tensor.js').MaskLike} MaskLike
  * @typedef {import('./tensor.js').Tensor} Tensor
  * @typedef {import('./tensor.js').TensorLike} TensorLike
- * @typedef {import('./validate.js').AttentionOptions} AttentionOptions
+ * @typedef {import('./options.js').AttentionOptions} AttentionOptions
  * @typedef {import('./variants.js').Variant} Variant
  */
 

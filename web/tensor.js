@@ -1,4 +1,4 @@
-// Tensors at the border: what callers hand over, read once and checked; and tensors that live in wasm memory.
+// Tensors: their types, shapes, and those that live in wasm memory.
 
 import { disposeSymbol } from './dispose.js';
 import { rangeError, show, typeError } from './errors.js';
@@ -37,27 +37,11 @@ const tagGetter = /** @type {(this: unknown) => string | undefined} */ (
  */
 export const arrayKind = (value) => tagGetter.call(value);
 
-/** One input of a call, checked. */
-export class Operand {
-  /**
-   * @param {any} data what to copy in, or null where it lies in wasm memory
-   * @param {DType} dtype
-   * @param {number[]} shape
-   * @param {number} count elements
-   * @param {number} pointer where it lies in wasm memory; 0 where it has to be copied in
-   */
-  constructor(data, dtype, shape, count, pointer) {
-    this.data = data;
-    this.dtype = dtype;
-    this.shape = shape;
-    this.count = count;
-    this.bytes = count * dtypeBytes[dtype];
-    this.pointer = pointer;
-  }
-}
-
-/** @type {(tensor: SdpaTensor, runtime: import('./runtime.js').Runtime) => number} */
-let pointerIn;
+/**
+ * Where a tensor lies in the memory of `runtime`; 0 where it lies in another instance's.
+ * @type {(tensor: SdpaTensor, runtime: import('./runtime.js').Runtime) => number}
+ */
+export let pointerIn;
 
 /** A tensor that lives in wasm memory: a call reads and writes it where it lies. Made by `sdpa.tensor(shape, dtype)`. */
 export class SdpaTensor {
@@ -150,6 +134,9 @@ export function product(name, shape) {
   return count;
 }
 
+/** More than any tensor has; keeps a stray array that was given for a shape from being read to its end. */
+const mostDimensions = 32;
+
 /**
  * A shape read once into an array of our own.
  * @param {string} name
@@ -160,6 +147,9 @@ export function readShape(name, shape) {
   const length = shape?.length;
   if (typeof shape !== 'object' || shape === null || typeof length !== 'number') {
     throw typeError('type', `${name} needs a shape, an array of sizes, got ${show(shape)}`);
+  }
+  if (length > mostDimensions) {
+    throw rangeError('shape', `${name} shape has ${length} dimensions; at most ${mostDimensions} are read`);
   }
   /** @type {number[]} */
   const sizes = [];
@@ -172,140 +162,4 @@ export function readShape(name, shape) {
     sizes.push(size);
   }
   return sizes;
-}
-
-/**
- * @param {string} name
- * @param {string} kind of the typed array
- * @param {unknown} declared the tensor's `dtype` or `type`
- * @returns {DType}
- */
-function floatDtype(name, kind, declared) {
-  if (kind === 'Float32Array' && (declared === undefined || declared === 'float32')) return 'float32';
-  if (kind === 'Float16Array' && (declared === undefined || declared === 'float16')) return 'float16';
-  if (kind === 'Uint16Array') {
-    if (declared === 'float16' || declared === 'bfloat16') return declared;
-    const got = declared === undefined ? 'none' : show(declared);
-    throw typeError('type', `${name} is a Uint16Array and needs dtype 'float16' or 'bfloat16', got ${got}`);
-  }
-  if (kind === 'Float32Array' || kind === 'Float16Array') {
-    throw typeError('type', `${name} has dtype ${show(declared)} but its data is a ${kind}`);
-  }
-  const hint = name === 'bias' && kind === 'Uint8Array' ? "; booleans go into the option 'mask'" : '';
-  throw typeError(
-    'type',
-    `${name} data must be a Float32Array, Float16Array or Uint16Array, got ${show2(kind)}${hint}`,
-  );
-}
-
-/** @param {string} kind */
-const show2 = (kind) => (kind === 'Array' ? 'an array' : `a ${kind}`);
-
-/**
- * @param {string} name
- * @param {string} kind of the array
- * @param {unknown} declared the tensor's `dtype` or `type`
- * @returns {DType}
- */
-function boolDtype(name, kind, declared) {
-  if (
-    (kind === 'Uint8Array' || kind === 'Array') &&
-    (declared === undefined || declared === 'bool' || declared === 'uint8')
-  ) {
-    return 'bool';
-  }
-  const got = kind === 'Uint8Array' || kind === 'Array' ? `dtype ${show(declared)}` : show2(kind);
-  throw typeError(
-    'type',
-    `${name} must be boolean, a Uint8Array or boolean[] with non-zero = attend, got ${got}; numbers to add to the scores go into the option 'bias'`,
-  );
-}
-
-/**
- * Reads one tensor of a call: each property once, everything checked, nothing allocated in wasm memory.
- * @param {string} name how messages call it
- * @param {any} tensor
- * @param {boolean} boolean whether it is a mask
- * @param {import('./runtime.js').Runtime} runtime
- * @returns {Operand}
- */
-export function readOperand(name, tensor, boolean, runtime) {
-  if (tensor instanceof SdpaTensor) {
-    const pointer = pointerIn(tensor, runtime);
-    if (pointer !== 0) {
-      const { dtype } = tensor;
-      if ((dtype === 'bool') !== boolean)
-        boolean ? boolDtype(name, `${dtype} tensor`, dtype) : floatDtype(name, 'Uint8Array', dtype);
-      const shape = /** @type {number[]} */ (tensor.shape);
-      return new Operand(null, dtype, shape, product(name, shape), pointer);
-    }
-  }
-  if (typeof tensor !== 'object' || tensor === null || arrayKind(tensor) !== undefined || Array.isArray(tensor)) {
-    throw typeError('type', `${name} must be a tensor { data, shape }, got ${show(tensor)}`);
-  }
-  const { data } = tensor;
-  const shape = readShape(name, tensor.shape ?? tensor.dims);
-  const declared = tensor.dtype ?? tensor.type;
-  const kind = arrayKind(data) ?? (Array.isArray(data) ? 'Array' : undefined);
-  if (kind === undefined) throw typeError('type', `${name} data must be a typed array, got ${show(data)}`);
-  const dtype = boolean ? boolDtype(name, kind, declared) : floatDtype(name, kind, declared);
-  const count = product(name, shape);
-  if (data.length !== count) throw wrongLength(name, data, shape, count);
-  if (kind === 'Array') checkBooleans(name, data);
-  // A view of wasm memory itself (a tensor's `.data`) would be empty after growth: it is used where it lies.
-  const pointer = kind !== 'Array' && count > 0 && data.buffer === runtime.buffer ? data.byteOffset : 0;
-  return new Operand(data, dtype, shape, count, pointer);
-}
-
-/**
- * @param {string} name
- * @param {any} data
- * @param {number[]} shape
- * @param {number} count
- */
-function wrongLength(name, data, shape, count) {
-  if (data.length === 0 && isDetached(data.buffer)) {
-    return typeError('type', `${name} data is empty because its buffer is detached: it has been transferred elsewhere`);
-  }
-  return rangeError(
-    'shape',
-    `${name} data has ${data.length} elements but its shape [${shape.join(', ')}] needs ${count}`,
-  );
-}
-
-/** @param {any} buffer */
-function isDetached(buffer) {
-  if (!buffer) return false;
-  try {
-    new Uint8Array(buffer);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-/**
- * @param {string} name
- * @param {unknown[]} data
- */
-function checkBooleans(name, data) {
-  for (let i = 0; i < data.length; i++) {
-    if (typeof data[i] !== 'boolean') {
-      throw typeError('type', `${name} data[${i}] must be true or false, got ${show(data[i])}`);
-    }
-  }
-}
-
-/**
- * Copies an operand's elements to its place.
- * @param {import('./runtime.js').Runtime} runtime
- * @param {Operand} operand
- * @param {number} pointer
- */
-export function copyIn(runtime, operand, pointer) {
-  const { data, dtype, count } = operand;
-  if (dtype === 'float32') runtime.floats.set(data, pointer / 4);
-  else if (dtype === 'bool') runtime.bytes.set(data, pointer);
-  else if (arrayKind(data) === 'Uint16Array') runtime.halves.set(data, pointer / 2);
-  else runtime.halves.set(new Uint16Array(data.buffer, data.byteOffset, count), pointer / 2);
 }

@@ -1,95 +1,14 @@
-// Every rule on the arguments of attention(), checked before anything is allocated.
+// The rules on the arguments of attention(), checked before anything is allocated.
 
-import { rangeError, show, typeError } from './errors.js';
-import { alignCodes, layoutCodes, scoresCodes } from './frame.js';
-import { arrayKind, readOperand } from './tensor.js';
-
-/** @typedef {import('./tensor.js').Operand} Operand */
+import { rangeError, show } from './errors.js';
+import { alignCodes, layoutCodes } from './frame.js';
+import { readOperand } from './operand.js';
+import { AttentionCall, readOptions } from './options.js';
 
 /**
- * Options of attention(). B batch, Hq query heads, L query length, S key length.
- * @typedef {object} AttentionOptions
- * @property {number} [scale] factor of the scores; 1/√D where absent; any finite number
- * @property {number} [softcap] t = c·tanh(t/c) after scaling; 0 or absent = off
- * @property {import('./tensor.js').MaskLike | import('./tensor.js').SdpaTensor} [mask] boolean, non-zero = **attend** (to
- *   pass a mask whose true means "hide", invert it); each dimension 1 or that of (B, Hq, L, S), aligned on the right
- * @property {import('./tensor.js').TensorLike | import('./tensor.js').SdpaTensor} [bias] float, added to the scaled and
- *   capped scores; shapes as for mask; -Infinity = masked
- * @property {boolean} [causal] query i sees key j where j <= i + offset
- * @property {readonly [number, number]} [window] [left, right]: p - left <= j <= p + right for p = i + offset;
- *   the own position is not counted; Infinity = unlimited
- * @property {'lower-right' | 'upper-left'} [align] where query 0 stands when causal or window is used: offset = S - L (the
- *   last query at the last key; kvLengths[b] - L where given) or offset = 0. Required where L ≠ S, unless queryOffset is given
- * @property {number | Int32Array} [queryOffset] the offset itself, or one per batch row (B)
- * @property {Int32Array} [queryLengths] (B) queries from there on give zero rows
- * @property {Int32Array} [kvLengths] (B) keys from there on do not take part and are not read
- * @property {boolean} [returnLse] adds `lse`, the natural log of the sum of the exponentials: (B, Hq, L)
- * @property {'scaled' | 'capped' | 'biased' | 'weights'} [scores] adds the whole (B, Hq, L, S) matrix of that stage
- * @property {'bhld' | 'blhd'} [layout] order of the dimensions of query, key, value and out; (B, H, L, D) where absent
- * @property {Float32Array | import('./tensor.js').SdpaTensor} [out] receives the result
+ * @typedef {import('./operand.js').Operand} Operand
+ * @typedef {import('./options.js').AttentionOptions} AttentionOptions
  */
-
-const later = new Set([
-  'chunk',
-  'globalKeys',
-  'alibiSlopes',
-  'segmentIds',
-  'cuSeqlens',
-  'blockMask',
-  'sinks',
-  'smoothSoftmax',
-  'dropout',
-]);
-
-const known = [
-  'scale',
-  'softcap',
-  'mask',
-  'bias',
-  'causal',
-  'window',
-  'align',
-  'queryOffset',
-  'queryLengths',
-  'kvLengths',
-  'returnLse',
-  'scores',
-  'layout',
-  'out',
-];
-
-/** One call, checked: sizes, operands and options as the frame wants them. */
-export class AttentionCall {
-  query = /** @type {Operand} */ (/** @type {unknown} */ (null));
-  key = this.query;
-  value = this.query;
-  mask = /** @type {Operand | null} */ (null);
-  bias = /** @type {Operand | null} */ (null);
-  out = /** @type {any} */ (undefined);
-
-  rank = 4;
-  batch = 1;
-  numHeads = 1;
-  numKvHeads = 1;
-  seqlenQ = 0;
-  seqlenKv = 0;
-  headDim = 1;
-  headDimV = 1;
-
-  scale = 0;
-  softcap = 0;
-  causal = false;
-  windowLeft = Infinity;
-  windowRight = Infinity;
-  align = 0;
-  queryOffset = 0;
-  queryOffsets = /** @type {Int32Array | null} */ (null);
-  queryLengths = /** @type {Int32Array | null} */ (null);
-  kvLengths = /** @type {Int32Array | null} */ (null);
-  returnLse = false;
-  scores = 0;
-  layout = 0;
-}
 
 /**
  * @param {import('./runtime.js').Runtime} runtime
@@ -101,191 +20,33 @@ export class AttentionCall {
  */
 export function readCall(runtime, query, key, value, options) {
   const call = new AttentionCall();
-  let mask;
-  let bias;
-  let scale;
-  if (options !== undefined) {
-    if (typeof options !== 'object' || options === null) {
-      throw typeError('type', `options must be an object, got ${show(options)}`);
-    }
-    const given = /** @type {any} */ (options);
-    for (const name in given) {
-      const setting = given[name];
-      if (setting === undefined && known.includes(name)) continue;
-      switch (name) {
-        case 'mask':
-          mask = setting;
-          break;
-        case 'bias':
-          bias = setting;
-          break;
-        case 'scale':
-          scale = finite(name, setting);
-          break;
-        case 'softcap':
-          call.softcap = finite(name, setting);
-          if (setting < 0) throw rangeError('option', `softcap must be 0 (off) or more, got ${setting}`);
-          break;
-        case 'causal':
-          call.causal = flag(name, setting);
-          break;
-        case 'returnLse':
-          call.returnLse = flag(name, setting);
-          break;
-        case 'window':
-          readWindow(call, setting);
-          break;
-        case 'align':
-          call.align = oneOf(name, setting, alignNames);
-          break;
-        case 'scores':
-          call.scores = oneOf(name, setting, scoresCodes);
-          break;
-        case 'layout':
-          call.layout = oneOf(name, setting, layoutCodes);
-          break;
-        case 'queryOffset':
-          readOffset(call, setting);
-          break;
-        case 'queryLengths':
-          call.queryLengths = int32(name, setting);
-          break;
-        case 'kvLengths':
-          call.kvLengths = int32(name, setting);
-          break;
-        case 'out':
-          call.out = setting;
-          break;
-        default:
-          throw unknown(name);
-      }
-    }
-  }
-  readSizes(
-    call,
-    readOperand('query', query, false, runtime),
-    readOperand('key', key, false, runtime),
-    readOperand('value', value, false, runtime),
-  );
-  call.scale = scale ?? 1 / Math.sqrt(call.headDim);
-  if (mask !== undefined) call.mask = broadcast(call, 'mask', readOperand('mask', mask, true, runtime));
-  if (bias !== undefined) call.bias = broadcast(call, 'bias', readOperand('bias', bias, false, runtime));
-  checkPosition(call, /** @type {any} */ (options));
+  readOptions(call, options);
+  call.query = readOperand('query', query, false, runtime);
+  call.key = readOperand('key', key, false, runtime);
+  call.value = readOperand('value', value, false, runtime);
+  readSizes(call);
+  if (Number.isNaN(call.scale)) call.scale = 1 / Math.sqrt(call.headDim);
+  const { givenMask, givenBias } = call;
+  if (givenMask !== undefined) call.mask = broadcast(call, 'mask', readOperand('mask', givenMask, true, runtime));
+  if (givenBias !== undefined) call.bias = broadcast(call, 'bias', readOperand('bias', givenBias, false, runtime));
+  checkPosition(call);
   checkLengths('queryLengths', call.queryLengths, call.batch, 'query length', call.seqlenQ);
   checkLengths('kvLengths', call.kvLengths, call.batch, 'key length', call.seqlenKv);
   return call;
 }
 
-const alignNames = { 'lower-right': alignCodes['lower-right'], 'upper-left': alignCodes['upper-left'] };
-
-/** @param {string} name */
-function unknown(name) {
-  if (later.has(name)) {
-    return rangeError('unsupported', `option '${name}' is not in this version of sdpa`);
-  }
-  const close = known.find((other) => other.toLowerCase() === name.replace(/[_-]/g, '').toLowerCase());
-  const hint = close ? `did you mean '${close}'?` : `the options are ${known.join(', ')}`;
-  return typeError('unknown-option', `attention has no option '${name}'; ${hint}`);
-}
-
 /**
- * @param {string} name
- * @param {unknown} setting
- * @returns {number}
- */
-function finite(name, setting) {
-  if (typeof setting !== 'number') throw typeError('type', `${name} must be a number, got ${show(setting)}`);
-  if (!Number.isFinite(setting)) throw rangeError('option', `${name} must be finite, got ${setting}`);
-  return setting;
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @returns {boolean}
- */
-function flag(name, setting) {
-  if (typeof setting !== 'boolean') throw typeError('type', `${name} must be true or false, got ${show(setting)}`);
-  return setting;
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @param {Readonly<Record<string, number>>} codes
- * @returns {number}
- */
-function oneOf(name, setting, codes) {
-  if (typeof setting === 'string' && Object.hasOwn(codes, setting)) return codes[setting];
-  const message = `${name} must be '${Object.keys(codes).join("' or '")}', got ${show(setting)}`;
-  throw typeof setting === 'string' ? rangeError('option', message) : typeError('type', message);
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @returns {Int32Array}
- */
-function int32(name, setting) {
-  if (arrayKind(setting) !== 'Int32Array') {
-    throw typeError('type', `${name} must be an Int32Array with one number per batch row, got ${show(setting)}`);
-  }
-  // A copy: what was checked is what the kernel gets, wherever the caller's array lies.
-  return new Int32Array(/** @type {Int32Array} */ (setting));
-}
-
-/**
+ * Sizes out of the shapes of query, key and value.
  * @param {AttentionCall} call
- * @param {any} setting
  */
-function readWindow(call, setting) {
-  if (!Array.isArray(setting) || setting.length !== 2) {
-    throw typeError('type', `window must be [left, right], got ${show(setting)}`);
-  }
-  const [left, right] = setting;
-  for (const bound of [left, right]) {
-    if (typeof bound !== 'number') throw typeError('type', `window must be two numbers, got ${show(setting)}`);
-    if (bound !== Infinity && !(Number.isSafeInteger(bound) && bound >= 0)) {
-      throw rangeError('option', `window must be whole numbers, 0 or more, or Infinity, got ${show(setting)}`);
-    }
-  }
-  call.windowLeft = left;
-  call.windowRight = right;
-}
-
-/**
- * @param {AttentionCall} call
- * @param {any} setting
- */
-function readOffset(call, setting) {
-  if (typeof setting !== 'number') {
-    if (arrayKind(setting) !== 'Int32Array') {
-      throw typeError('type', `queryOffset must be a number or an Int32Array, got ${show(setting)}`);
-    }
-    call.queryOffsets = int32('queryOffset', setting);
-  } else if (Number.isInteger(setting) && Math.abs(setting) <= 2 ** 31) {
-    call.queryOffset = setting;
-  } else {
-    throw rangeError('option', `queryOffset must be a whole number between -2^31 and 2^31, got ${setting}`);
-  }
-}
-
-/**
- * @param {AttentionCall} call
- * @param {Operand} query
- * @param {Operand} key
- * @param {Operand} value
- */
-function readSizes(call, query, key, value) {
+function readSizes(call) {
+  const { query, key, value } = call;
   const rank = query.shape.length;
   if (rank < 2 || rank > 4) {
     throw rangeError('shape', `query must have 2, 3 or 4 dimensions, got ${rank}: ${show(query.shape)}`);
   }
   if (key.shape.length !== rank) throw mismatch('key', 'dimensions', key.shape.length, 'query', rank);
   if (value.shape.length !== rank) throw mismatch('value', 'dimensions', value.shape.length, 'query', rank);
-  call.query = query;
-  call.key = key;
-  call.value = value;
   call.rank = rank;
   const blhd = call.layout === layoutCodes.blhd;
   // (B, H, L, D) or (B, L, H, D), without B at rank 3, without B and H at rank 2.
@@ -354,13 +115,9 @@ function broadcast(call, name, operand) {
   return operand;
 }
 
-/**
- * @param {AttentionCall} call
- * @param {{ queryOffset?: unknown } | undefined} options
- */
-function checkPosition(call, options) {
-  const offsetGiven = options !== undefined && options.queryOffset !== undefined;
-  if (offsetGiven) {
+/** @param {AttentionCall} call */
+function checkPosition(call) {
+  if (call.offsetGiven) {
     if (call.align !== alignCodes.none) {
       throw rangeError('option', 'align and queryOffset both say where query 0 stands: give one of them');
     }

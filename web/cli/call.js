@@ -5,7 +5,7 @@ import { alignCodes } from '../frame.js';
 import { lseShape, outShape, readCall, scoresShape } from '../validate.js';
 import { UsageError } from './usage-error.js';
 
-/** @import { AttentionCall } from '../validate.js' */
+/** @import { AttentionCall } from '../options.js' */
 /** @import { FileTensor } from '../io/index.js' */
 /** @import { Role } from './roles.js' */
 

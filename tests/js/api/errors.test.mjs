@@ -86,6 +86,12 @@ test('shapes are arrays of whole numbers', () => {
   }
 });
 
+test('a stray array in the place of a shape is refused at once', () => {
+  const data = new Float32Array(80);
+  assertThrows(call({ data, shape: data }, k, v), 'shape', /query shape has 80 dimensions/);
+  assertThrows(call({ data, shape: { length: 2 ** 40 } }, k, v), 'shape', /query shape has 1099511627776 dimensions/);
+});
+
 test('tensors that are none are refused by what they are', () => {
   const shape = [1, 2, 5, 8];
   for (const [bad, message] of /** @type {[unknown, RegExp][]} */ ([
@@ -244,6 +250,7 @@ test('options that are specified for later are named as unsupported, not ignored
     'smoothSoftmax',
     'dropout',
   ];
+  assert.deepEqual(sdpa.attention(q, k, v, Object.fromEntries(names.map((name) => [name, undefined]))), before);
   for (const name of names) {
     assertThrows(withOptions({ [name]: 1 }), 'unsupported', new RegExp(`option '${name}' is not in this version`));
   }
