@@ -12,8 +12,8 @@ import { bootstrap } from './bootstrap.mjs';
 import { isMain, run, runMain, UserError, which } from './lib/exec.mjs';
 import { createLog } from './lib/log.mjs';
 import { runNodeTests } from './lib/node-tests.mjs';
-import { chooseParts, exitStatus, parseOnly, runParts, SkipPart, summary } from './lib/parts.mjs';
-import { logFile, ROOT } from './lib/project.mjs';
+import { chooseParts, exitStatus, NO_CASES, parseOnly, runParts, SkipPart, summary } from './lib/parts.mjs';
+import { BUILD, logFile, ROOT } from './lib/project.mjs';
 
 const CPP_FOLDERS = ['src', 'tests', 'bench'];
 
@@ -58,13 +58,14 @@ function checkParts(log) {
       title: 'npm packages, toolchain and formatter',
       run: async () => {
         toolchain = await bootstrap({ log, extraParts: ['clang-format'] });
+        return NO_CASES;
       },
     },
     {
       name: 'format',
       title: 'prettier',
       after: ['setup'],
-      run: () => node('format', [npmProgram('prettier'), '--check', '--log-level', 'warn', '.']),
+      run: () => node('format', [npmProgram('prettier'), '--check', '--log-level', 'warn', ...cache('prettier'), '.']),
     },
     {
       name: 'format-cpp',
@@ -84,7 +85,7 @@ function checkParts(log) {
       name: 'lint',
       title: 'eslint',
       after: ['setup'],
-      run: () => node('lint', [npmProgram('eslint'), '--max-warnings', '0', '.']),
+      run: () => node('lint', [npmProgram('eslint'), '--max-warnings', '0', ...cache('eslint'), '.']),
     },
     {
       name: 'types',
@@ -98,6 +99,15 @@ function checkParts(log) {
       run: () => runNodeTests({ name: 'check-architecture', folder: join(ROOT, 'tests/architecture') }),
     },
   ];
+}
+
+/**
+ * Both tools skip what they have seen, by content.
+ *
+ * @param {string} tool
+ */
+function cache(tool) {
+  return ['--cache', '--cache-strategy', 'content', '--cache-location', join(BUILD, `${tool}.cache`)];
 }
 
 /** @param {string[]} args */

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { accessSync, constants, createWriteStream, realpathSync, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** @typedef {{ status: number, stdout: string, output: string }} Result `output` is stdout and stderr as they came */
@@ -25,8 +25,13 @@ export class CommandError extends Error {
    * @param {Result} result
    */
   constructor(command, result) {
-    super(`${command.join(' ')} ended with status ${result.status}:\n${tail(result.output)}`);
+    const [program, ...args] = command;
+    const line = [basename(program), ...args].join(' ');
+    super(
+      `${line.length > 200 ? `${line.slice(0, 200)}…` : line} ended with status ${result.status}:\n${tail(result.output)}`,
+    );
     this.name = 'CommandError';
+    this.reason = `${basename(program)} ended with status ${result.status}`;
     this.result = result;
   }
 }

@@ -86,9 +86,15 @@ async function runPart(part) {
     const plain = error instanceof UserError || error instanceof CommandError;
     process.stderr.write(`${plain ? error.message : tail(String(error instanceof Error ? error.stack : error))}\n`);
     const [firstLine] = String(error instanceof Error ? error.message : error).split('\n');
-    return { counts: { passed: 0, failed: 1, skipped: 0 }, reason: firstLine };
+    return {
+      counts: { passed: 0, failed: 1, skipped: 0 },
+      reason: error instanceof CommandError ? error.reason : firstLine,
+    };
   }
 }
+
+/** What a preparing part counts: nothing. */
+export const NO_CASES = Object.freeze({ passed: 0, failed: 0, skipped: 0 });
 
 /** @param {Counts} counts */
 const describe = ({ passed, failed, skipped }) => `${passed} passed, ${failed} failed, ${skipped} skipped`;

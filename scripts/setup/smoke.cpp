@@ -2,7 +2,6 @@
 // libraries, and running it shows that the toolchain makes right code.
 
 #include <emscripten/bind.h>
-
 #include <xsimd/xsimd.hpp>
 #ifdef __wasm_relaxed_simd__
 #include <wasm_simd128.h>
