@@ -48,6 +48,17 @@ TEST_P(AttentionExtremes, ScoresThatRiseOrFallAllTheWay) {
   }
 }
 
+TEST_P(AttentionExtremes, LargeScoresThatAreExactStayExact) {
+  // Whole numbers far from 0: a change of units before the maximum is taken off would round them.
+  for (const float start : {-3000.0F, 0.0F, 1000.0F, 100000.0F}) {
+    std::vector<float> keys;
+    for (int j = 0; j < 300; ++j) keys.push_back(start + static_cast<float>(j));
+    const Problem p = scores(keys);
+    const double truth = reference::attention(p).out[0];
+    EXPECT_NEAR(run(p).out[0], truth, 1e-6 * truth) << start;
+  }
+}
+
 TEST_P(AttentionExtremes, TheLargestScoreAtAnyPlace) {
   for (const std::size_t place : {0, 1, 15, 16, 95, 96, 97, 191, 192, 249}) {
     Random random(place);

@@ -3,7 +3,6 @@
 // The method: poison one key, and compare bit for bit with the clean run. Rows that may not see the key have to keep
 // their bits; rows that may see it have to become NaN.
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -29,68 +28,65 @@ INSTANTIATE_TEST_SUITE_P(, AttentionMasking, ::testing::ValuesIn(every_kernel())
 // Each kind of bound, alone, and all of them together.
 struct Bound {
   const char* name;
-  std::function<void(Problem&, Random&)> apply;
+  void (*apply)(Problem&, Random&);
 };
 
-const std::vector<Bound>& bounds() {
-  static const std::vector<Bound> kBounds{
-      {"causal lower-right",
-       [](Problem& p, Random&) {
-         p.causal = true;
-         p.align = Align::kLowerRight;
-       }},
-      {"causal upper-left",
-       [](Problem& p, Random&) {
-         p.causal = true;
-         p.align = Align::kUpperLeft;
-       }},
-      {"causal with rows before the first key",
-       [](Problem& p, Random&) {
-         p.causal = true;
-         p.align = Align::kOffset;
-         p.query_offset = -30;
-       }},
-      {"window",
-       [](Problem& p, Random&) {
-         p.window_left = 7;
-         p.window_right = 5;
-         p.align = Align::kLowerRight;
-       }},
-      {"window to the left",
-       [](Problem& p, Random&) {
-         p.window_left = 40;
-         p.align = Align::kLowerRight;
-       }},
-      {"key lengths",
-       [](Problem& p, Random&) {
-         p.kv_lengths = {101, 3};
-       }},
-      {"mask",
-       [](Problem& p, Random& r) {
-         p.mask = random_mask(r, {2, 2, kQueries, kKeys}, 0.5);
-       }},
-      {"sparse mask",
-       [](Problem& p, Random& r) {
-         p.mask = random_mask(r, {1, 1, kQueries, kKeys}, 0.02);
-       }},
-      {"mask of columns",
-       [](Problem& p, Random& r) {
-         p.mask = random_mask(r, {1, 1, 1, kKeys}, 0.5);
-       }},
-      {"all",
-       [](Problem& p, Random& r) {
-         p.causal = true;
-         p.align = Align::kLowerRight;
-         p.window_left = 90;
-         p.kv_lengths = {201, 120};
-         p.query_lengths = {57, 20};
-         p.softcap = 3;
-         p.bias = random_bias(r, {1, 1, kQueries, kKeys});
-         p.mask = random_mask(r, {2, 1, kQueries, kKeys}, 0.8);
-       }},
-  };
-  return kBounds;
-}
+constexpr Bound kBounds[] = {
+    {"causal lower-right",
+     [](Problem& p, Random&) {
+       p.causal = true;
+       p.align = Align::kLowerRight;
+     }},
+    {"causal upper-left",
+     [](Problem& p, Random&) {
+       p.causal = true;
+       p.align = Align::kUpperLeft;
+     }},
+    {"causal with rows before the first key",
+     [](Problem& p, Random&) {
+       p.causal = true;
+       p.align = Align::kOffset;
+       p.query_offset = -30;
+     }},
+    {"window",
+     [](Problem& p, Random&) {
+       p.window_left = 7;
+       p.window_right = 5;
+       p.align = Align::kLowerRight;
+     }},
+    {"window to the left",
+     [](Problem& p, Random&) {
+       p.window_left = 40;
+       p.align = Align::kLowerRight;
+     }},
+    {"key lengths",
+     [](Problem& p, Random&) {
+       p.kv_lengths = {101, 3};
+     }},
+    {"mask",
+     [](Problem& p, Random& r) {
+       p.mask = random_mask(r, {2, 2, kQueries, kKeys}, 0.5);
+     }},
+    {"sparse mask",
+     [](Problem& p, Random& r) {
+       p.mask = random_mask(r, {1, 1, kQueries, kKeys}, 0.02);
+     }},
+    {"mask of columns",
+     [](Problem& p, Random& r) {
+       p.mask = random_mask(r, {1, 1, 1, kKeys}, 0.5);
+     }},
+    {"all",
+     [](Problem& p, Random& r) {
+       p.causal = true;
+       p.align = Align::kLowerRight;
+       p.window_left = 90;
+       p.kv_lengths = {201, 120};
+       p.query_lengths = {57, 20};
+       p.softcap = 3;
+       p.bias = random_bias(r, {1, 1, kQueries, kKeys});
+       p.mask = random_mask(r, {2, 1, kQueries, kKeys}, 0.8);
+     }},
+};
 
 Problem bounded(const Bound& bound) {
   Problem p = make_problem({.seqlen_q = kQueries,
@@ -136,7 +132,7 @@ void expect_poisoned_exactly_where_seen(const Problem& p, std::size_t j, const A
 }
 
 TEST_P(AttentionMasking, ANanInAKeyReachesTheRowsThatAttendToItAndNoOthers) {
-  for (const Bound& bound : bounds()) {
+  for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.name);
     const Problem clean = bounded(bound);
     const Actual before = run(clean);
@@ -149,7 +145,7 @@ TEST_P(AttentionMasking, ANanInAKeyReachesTheRowsThatAttendToItAndNoOthers) {
 }
 
 TEST_P(AttentionMasking, ANanInAValueReachesItsColumnOfTheRowsThatAttendToItAndNothingElse) {
-  for (const Bound& bound : bounds()) {
+  for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.name);
     const Problem clean = bounded(bound);
     const Actual before = run(clean);
@@ -163,7 +159,7 @@ TEST_P(AttentionMasking, ANanInAValueReachesItsColumnOfTheRowsThatAttendToItAndN
 }
 
 TEST_P(AttentionMasking, GarbageInKeysAndValuesThatNoRowSeesChangesNoBit) {
-  for (const Bound& bound : bounds()) {
+  for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.name);
     const Problem clean = bounded(bound);
     const Actual before = run(clean);
@@ -187,7 +183,7 @@ TEST_P(AttentionMasking, GarbageInKeysAndValuesThatNoRowSeesChangesNoBit) {
 }
 
 TEST_P(AttentionMasking, InfiniteKeysAndValuesReachNoRowThatDoesNotSeeThem) {
-  for (const Bound& bound : bounds()) {
+  for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.name);
     const Problem clean = bounded(bound);
     const Actual before = run(clean);
@@ -211,7 +207,7 @@ TEST_P(AttentionMasking, InfiniteKeysAndValuesReachNoRowThatDoesNotSeeThem) {
 }
 
 TEST_P(AttentionMasking, TheBiasOfExcludedCellsIsNotUsed) {
-  for (const Bound& bound : bounds()) {
+  for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.name);
     Random random(23);
     Problem clean = bounded(bound);
@@ -233,7 +229,7 @@ TEST_P(AttentionMasking, TheBiasOfExcludedCellsIsNotUsed) {
 
 TEST_P(AttentionMasking, KeysBehindABiasOfMinusInfinityDoNotLeak) {
   Random random(29);
-  Problem clean = bounded(bounds()[0]);
+  Problem clean = bounded(kBounds[0]);
   clean.bias = random_bias(random, {1, 1, 1, kKeys});
   for (std::size_t j = 0; j < kKeys; j += 3) clean.bias.data[j] = -kInfinity;
   const Actual before = run(clean);
@@ -252,7 +248,7 @@ TEST_P(AttentionMasking, KeysBehindABiasOfMinusInfinityDoNotLeak) {
 }
 
 TEST_P(AttentionMasking, ARowWithANanQueryPoisonsOnlyItself) {
-  for (const Bound& bound : bounds()) {
+  for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.name);
     const Problem clean = bounded(bound);
     const Actual before = run(clean);
