@@ -1,12 +1,16 @@
 // What happens to a score between the product and the masks.
 //
-// Scale and softcap are one pair of factors: queries are packed times `query_factor`, and with a softcap the product x
-// becomes softcap * tanh(x). Plain scores need no pass at all.
-//   plain:    query_factor = scale             s = x
-//   softcap:  query_factor = scale / softcap   s = softcap * tanh(x)
+//   plain:    s = scale * (q.k)
+//   softcap:  s = softcap * tanh(scale / softcap * (q.k))
+//
+// The factor in front of the product is split: its power of two goes into the queries, where it rounds nothing and
+// keeps the product from overflowing before it is scaled down; the rest, 1 <= |rest| < 2, multiplies the finished sum,
+// one rounding a score instead of one a query element.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "kernels/mask.hpp"
 #include "kernels/tile_size.hpp"
@@ -15,13 +19,20 @@
 namespace sdpa::kernels {
 
 struct ScoreMod {
-  double query_factor;
-  float cap;  // 0 = no softcap
+  double query_factor;  // a power of two (or 0), times which the queries are packed
+  float score_factor;   // times which the product is stored
+  float cap;            // 0 = no softcap
 };
 
-constexpr ScoreMod make_score_mod(double scale, double softcap) {
-  if (softcap == 0.0) return {scale, 0.0F};
-  return {scale / softcap, static_cast<float>(softcap)};
+inline ScoreMod make_score_mod(double scale, double softcap) {
+  // A cap beyond float32 caps no float32 score.
+  const bool capped = softcap != 0.0 && softcap <= std::numeric_limits<float>::max();
+  const double factor = capped ? scale / softcap : scale;
+  const float cap = capped ? static_cast<float>(softcap) : 0.0F;
+  if (factor == 0.0) return {0.0, 1.0F, cap};
+  int exponent = 0;
+  const double fraction = std::frexp(factor, &exponent);  // 1/2 <= |fraction| < 1
+  return {std::ldexp(1.0, exponent - 1), static_cast<float>(2 * fraction), cap};
 }
 
 template <class Arch>

@@ -35,7 +35,7 @@ template <class Arch>
 void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
                    const float* queries, float* scores, std::size_t stride) {
   qk_panel<Arch>(key.data + (keys.begin - key.first) * key.stride, key.stride, keys.size(), queries, block.head_dim,
-                 scores + keys.begin * stride, stride);
+                 mod.score_factor, scores + keys.begin * stride, stride);
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, scores, stride);
 }
 
