@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isMain, run, runMain, UserError, which } from './lib/exec.mjs';
+import { isMain, runMain, tryRun, UserError, which } from './lib/exec.mjs';
 import { withLock } from './lib/lock.mjs';
 import { createLog } from './lib/log.mjs';
 import { BUILD, logFile, ROOT } from './lib/project.mjs';
@@ -38,7 +38,9 @@ async function ensureModules(log) {
     if (modulesMatchLock(ROOT)) return;
     log('installing the npm packages of package-lock.json');
     const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', ...cacheOption()];
-    await run([npm, 'ci', ...options], { cwd: ROOT, log: logFile('npm-ci') });
+    const { status, output } = await tryRun([npm, 'ci', ...options], { cwd: ROOT, log: logFile('npm-ci') });
+    // npm tells the reason first and its manual after that.
+    if (status !== 0) throw new UserError(`npm ci failed:\n${output.split('\n').slice(0, 12).join('\n')}`);
   });
 }
 

@@ -96,6 +96,7 @@ function checkParts(log) {
     {
       name: 'architecture',
       title: 'the arrows between the folders',
+      after: ['setup'],
       run: () => runNodeTests({ name: 'check-architecture', folder: join(ROOT, 'tests/architecture') }),
     },
   ];

@@ -62,6 +62,7 @@ function testParts(log) {
     {
       name: 'architecture',
       title: 'the arrows between the folders',
+      after: ['setup'],
       run: () => runNodeTests({ name: 'architecture', folder: join(tests, 'architecture') }),
     },
     {
