@@ -15,16 +15,16 @@ namespace sdpa::kernels {
 /// Writes keys [tile.begin, tile.end) of the panel's rows from [key][row] scores to row-major `block.scores`.
 template <class Arch, class Finish>
 void write_panel(const AttentionBlock& block, std::size_t first, std::size_t rows, KeyRange tile, const float* scores,
-                 std::size_t stride, Finish&& finish) {
+                 Finish&& finish) {
   for (std::size_t r = 0; r < rows; ++r) {
     float* to = block.scores + (first + r) * block.scores_stride + tile.begin;
-    for (std::size_t j = 0; j < tile.size(); ++j) to[j] = finish(scores[j * stride + r], first + r);
+    for (std::size_t j = 0; j < tile.size(); ++j) to[j] = finish(scores[j * kScoreStride<Arch> + r], first + r);
   }
 }
 
 /// exp(s - m) in place; excluded keys stay -infinity, also in a row whose maximum is infinite or NaN.
 template <class Arch>
-void weights_from_scores(KeyRange keys, float* scores, std::size_t stride, const float* m) {
+void weights_from_scores(KeyRange keys, float* scores, const float* m) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
   const auto masked = simd::splat<Arch>(kMasked);
@@ -32,7 +32,7 @@ void weights_from_scores(KeyRange keys, float* scores, std::size_t stride, const
     const auto maximum = simd::load<Arch>(m + v * kW);
     const auto shift = xsimd::select(maximum == masked, simd::splat<Arch>(0.0F), maximum);
     for (std::size_t j = keys.begin; j < keys.end; ++j) {
-      float* at = scores + j * stride + v * kW;
+      float* at = scores + j * kScoreStride<Arch> + v * kW;
       const auto s = simd::load<Arch>(at);
       simd::store<Arch>(at, xsimd::select(s == masked, masked, simd::exp_nonpositive<Arch>(s - shift, k)));
     }
@@ -58,7 +58,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
     const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
     const KeyRange seen = masked ? within_tile(any, tile) : whole;
     const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
-    if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra, kStride);
+    if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra);
     for (std::size_t first = 0; first < block.rows; first += kPanel) {
       const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
       const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);
@@ -68,18 +68,18 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
         for (std::size_t r = 0; r < kPanel; ++r) scores[j * kStride + r] = kMasked;
       }
       if (!keys.empty()) {
-        capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores, kStride);
+        capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores);
         if (masked) {
           mask_scores<Arch>(block, first, rows, tile.begin, keys, within_tile(range.all, tile),
-                            has_extra ? workspace.extra + first : nullptr, scores, kStride);
+                            has_extra ? workspace.extra + first : nullptr, scores);
         }
       }
       if (!weights) {
-        write_panel<Arch>(block, first, rows, tile, scores, kStride, [](float s, std::size_t) { return s; });
+        write_panel<Arch>(block, first, rows, tile, scores, [](float s, std::size_t) { return s; });
         continue;
       }
-      weights_from_scores<Arch>(keys, scores, kStride, workspace.m + first);
-      write_panel<Arch>(block, first, rows, tile, scores, kStride, [&](float p, std::size_t row) {
+      weights_from_scores<Arch>(keys, scores, workspace.m + first);
+      write_panel<Arch>(block, first, rows, tile, scores, [&](float p, std::size_t row) {
         const float l = workspace.l[row];
         return p == kMasked || l == 0.0F ? 0.0F : p / l;
       });

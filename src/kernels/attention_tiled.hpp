@@ -26,94 +26,152 @@
 
 namespace sdpa::kernels {
 
+/// Keys [tile.begin + seen.begin, tile.begin + seen.end) of V: in place, or widened; the last columns packed.
 template <class Arch>
-ValueTile load_value_tile(const AttentionBlock& block, KeyRange tile, const AttentionWorkspace<Arch>& workspace) {
-  ValueTile value{nullptr, block.value.stride, block.head_dim_v, workspace.tail};
+ValueTile load_value_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
+                          const AttentionWorkspace<Arch>& workspace) {
+  const std::size_t begin = tile.begin + seen.begin;
+  const std::size_t tail_stride = AttentionWorkspace<Arch>::tail_stride(block.head_dim_v);
+  ValueTile value{nullptr, block.value.stride, block.head_dim_v, workspace.tail, tail_stride};
   if (block.value.dtype == DType::kFloat32) {
-    value.data = static_cast<const float*>(block.value.data) + tile.begin * block.value.stride;
+    value.data = static_cast<const float*>(block.value.data) + begin * block.value.stride;
   } else {
-    widen_rows<Arch>(block.value, tile.begin, tile.size(), block.head_dim_v, workspace.values);
+    widen_rows<Arch>(block.value, begin, seen.size(), block.head_dim_v, workspace.values);
     value.data = workspace.values;
     value.stride = block.head_dim_v;
   }
-  const std::size_t rest = block.head_dim_v % simd::kWidth<Arch>;
+  const std::size_t rest = block.head_dim_v % kColumnBlock<Arch>;
   if (rest != 0) {
-    pack_column_tail<Arch>(value.data + (block.head_dim_v - rest), value.stride, tile.size(), rest, workspace.tail);
+    pack_column_tail<Arch>(value.data + (block.head_dim_v - rest), value.stride, seen.size(), rest, workspace.tail,
+                           tail_stride);
   }
   return value;
 }
 
 /// Weights of keys that a panel did not compute are 0 where its neighbours' products run over them.
-inline void clear_weights(KeyRange keys, float* weights, std::size_t stride, std::size_t panel) {
+template <class Arch>
+void clear_weights(KeyRange keys, float* weights) {
+  const auto zero = simd::splat<Arch>(0.0F);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
-    for (std::size_t r = 0; r < panel; ++r) weights[j * stride + r] = 0.0F;
+    for (std::size_t v = 0; v < kNr; ++v)
+      simd::store<Arch>(weights + j * kScoreStride<Arch> + v * simd::kWidth<Arch>, zero);
   }
 }
 
-/// Steps 1 to 3 for every panel: weights of `any` (what the block sees of the tile) in workspace.scores.
+/// What does not change from tile to tile of a block: what its panels and its register tiles of rows may see.
 template <class Arch>
-SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, KeyRange tile, KeyRange any,
-                              const AttentionWorkspace<Arch>& workspace) {
+struct BlockRanges {
+  static constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
+  static constexpr std::size_t kMr = TileSize<Arch>::kMr;
+
+  RowsRange block;
+  RowsRange panel[kScoreStride<Arch> / kPanel];
+  RowTiles tiles;
+  KeyRange tile[kScoreStride<Arch> / kMr + 1];  // of each register tile of rows
+
+  explicit BlockRanges(const AttentionBlock& b) : block(range_of_rows<Arch>(b.key_begin, b.key_end, b.rows)) {
+    for (std::size_t first = 0, p = 0; first < b.rows; first += kPanel, ++p) {
+      const std::size_t rows = b.rows - first < kPanel ? b.rows - first : kPanel;
+      panel[p] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, rows);
+    }
+    tiles = split_rows<kMr>(b.rows);
+    for (std::size_t t = 0, first = 0; t < tiles.tall + tiles.low; ++t) {
+      const std::size_t rows = t < tiles.tall ? tiles.rows : tiles.rows - 1;
+      tile[t] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, rows).any;
+      first += rows;
+    }
+  }
+};
+
+constexpr bool has_explicit_mask(const AttentionBlock& block) {
+  return block.mask.data != nullptr || block.bias.data != nullptr;
+}
+
+/// Steps 1 to 3 for every panel: weights of `seen` (what the block sees of the tile) in workspace.scores.
+template <class Arch>
+SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
+                              KeyRange tile, KeyRange seen, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
-  constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
-  const KeyTile key = load_key_tile<Arch>(block, tile, any, workspace.keys);
-  const bool has_extra = block.mask.data != nullptr || block.bias.data != nullptr;
-  if (has_extra) build_explicit_tile<Arch>(block, tile.begin, any, workspace.extra, kStride);
-  for (std::size_t first = 0; first < block.rows; first += kPanel) {
+  const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
+  const bool has_extra = has_explicit_mask(block);
+  if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra);
+  for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
-    const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);
-    const KeyRange keys = within_tile(range.any, tile);
+    const KeyRange keys = within_tile(ranges.panel[p].any, tile);
     float* scores = workspace.scores + first;
     if (keys.empty()) {
-      clear_weights(any, scores, kStride, kPanel);
+      clear_weights<Arch>(seen, scores);
       for (std::size_t r = 0; r < kPanel; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
-    capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores, kStride);
-    mask_scores<Arch>(block, first, rows, tile.begin, keys, within_tile(range.all, tile),
-                      has_extra ? workspace.extra + first : nullptr, scores, kStride);
-    online_softmax<Arch>(keys, scores, kStride, workspace.m + first, workspace.l + first, workspace.alpha + first);
-    clear_weights({any.begin, keys.begin}, scores, kStride, kPanel);
-    clear_weights({keys.end, any.end}, scores, kStride, kPanel);
+    capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores);
+    mask_scores<Arch>(block, first, rows, tile.begin, keys, within_tile(ranges.panel[p].all, tile),
+                      has_extra ? workspace.extra + first : nullptr, scores);
+    online_softmax<Arch>(keys, scores, workspace.m + first, workspace.l + first, workspace.alpha + first);
+    clear_weights<Arch>({seen.begin, keys.begin}, scores);
+    clear_weights<Arch>({keys.end, seen.end}, scores);
   }
 }
 
-/// Step 4 for every row.
+/// Step 4 where a value that some row may not see is NaN or infinite.
 template <class Arch>
-SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, KeyRange tile, KeyRange any,
-                                   const AttentionWorkspace<Arch>& workspace) {
-  constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
-  const std::size_t out_stride = AttentionWorkspace<Arch>::out_stride(block.head_dim_v);
-  const KeyRange seen{tile.begin + any.begin, tile.begin + any.end};
-  const ValueTile value = load_value_tile<Arch>(block, seen, workspace);
-  const float* weights = workspace.scores + any.begin * kStride;
-  const bool has_extra = block.mask.data != nullptr || block.bias.data != nullptr;
-  const KeyRange all = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).all;
-  const bool partial = has_extra || all.begin > seen.begin || all.end < seen.end;
-  if (partial && !values_are_finite<Arch>(value, 0, any.size())) {
-    for (std::size_t r = 0; r < block.rows; ++r) {
-      const KeyRange row = within_tile({block.key_begin[r], block.key_end[r]}, seen);
-      const float* extra = workspace.extra + any.begin * kStride + r;
-      pv_selected_row<Arch>(weights + r, kStride, value, row.begin, row.end, workspace.alpha[r],
-                            workspace.out + r * out_stride,
-                            [&](std::size_t j) { return !has_extra || extra[j * kStride] != kMasked; });
-    }
+SDPA_NOINLINE void accumulate_selected(const AttentionBlock& block, const ValueTile& value, KeyRange tile,
+                                       KeyRange seen, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+  const bool has_extra = has_explicit_mask(block);
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    const KeyRange row =
+        within_tile({block.key_begin[r], block.key_end[r]}, {tile.begin + seen.begin, tile.begin + seen.end});
+    const float* weights = workspace.scores + seen.begin * kScoreStride<Arch> + r;
+    const float* extra = workspace.extra + seen.begin * kScoreStride<Arch> + r;
+    pv_selected_row<Arch>(weights, value, row.begin, row.end, fresh, workspace.alpha[r],
+                          workspace.out + r * kColumnBlock<Arch>, kScoreStride<Arch> * kColumnBlock<Arch>,
+                          [&](std::size_t j) { return !has_extra || extra[j * kScoreStride<Arch>] != kMasked; });
+  }
+}
+
+/// Step 4 for every row. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
+/// first-level cache while all rows of the block run over them.
+template <class Arch>
+SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
+                                   KeyRange seen, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+  constexpr std::size_t kColumns = kColumnBlock<Arch>;
+  const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
+  const KeyRange all = within_tile(ranges.block.all, tile);
+  const bool partial = has_explicit_mask(block) || all.begin > seen.begin || all.end < seen.end;
+  if (partial && !values_are_finite<Arch>(value, seen.size())) {
+    accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
     return;
   }
-  for_each_row_tile<TileSize<Arch>::kMr>(block.rows, [&](std::size_t first, std::size_t rows) {
-    const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);
-    const KeyRange keys = within_tile(range.any, seen);
-    if (keys.empty()) return;
-    pv_rows<Arch>(weights + first, kStride, value, keys.begin, keys.end, workspace.alpha + first,
-                  workspace.out + first * out_stride, out_stride, rows);
-  });
+  float* out_block = workspace.out;
+  for (std::size_t c = 0; c < block.head_dim_v; c += kColumns, out_block += kScoreStride<Arch> * kColumns) {
+    const bool in_place = c + kColumns <= block.head_dim_v;
+    const float* column = in_place ? value.data + c : value.tail;
+    const std::size_t stride = in_place ? value.stride : value.tail_stride;
+    const bool one_vector = !in_place && value.tail_stride == simd::kWidth<Arch>;
+    for (std::size_t t = 0, first = 0; t < ranges.tiles.tall + ranges.tiles.low; ++t) {
+      const std::size_t rows = t < ranges.tiles.tall ? ranges.tiles.rows : ranges.tiles.rows - 1;
+      const KeyRange keys = within_tile(ranges.tile[t], tile);
+      // The first tile writes every row, also those that see nothing of it yet.
+      if (fresh || !keys.empty()) {
+        const float* weights = workspace.scores + keys.begin * kScoreStride<Arch> + first;
+        const float* v = column + (keys.empty() ? 0 : (keys.begin - seen.begin) * stride);
+        float* out = out_block + first * kColumns;
+        if (one_vector) {
+          pv_rows<Arch, 1>(weights, v, stride, keys.size(), fresh, workspace.alpha + first, out, rows);
+        } else {
+          pv_rows<Arch, kNr>(weights, v, stride, keys.size(), fresh, workspace.alpha + first, out, rows);
+        }
+      }
+      first += rows;
+    }
+  }
 }
 
 /// out = O / l, lse = m + ln l; zeros and -infinity for rows that saw nothing.
 template <class Arch>
 SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  const std::size_t out_stride = AttentionWorkspace<Arch>::out_stride(block.head_dim_v);
+  const auto zero = simd::splat<Arch>(0.0F);
   for (std::size_t r = 0; r < block.rows; ++r) {
     const float m = workspace.m[r];
     const float l = workspace.l[r];
@@ -129,12 +187,18 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorks
     }
     // A division, not a product with 1/l: equal values then come out as they are. Adding 0 makes -0 the same 0 on every
     // path.
-    const float* from = workspace.out + r * out_stride;
     const auto sum = simd::splat<Arch>(l);
-    const auto zero = simd::splat<Arch>(0.0F);
-    std::size_t c = 0;
-    for (; c + kW <= block.head_dim_v; c += kW) simd::store<Arch>(to + c, simd::load<Arch>(from + c) / sum + zero);
-    for (; c < block.head_dim_v; ++c) to[c] = from[c] / l + 0.0F;
+    for (std::size_t c = 0; c < block.head_dim_v; c += kW) {
+      const float* from = workspace.out + (c / kColumnBlock<Arch> * kScoreStride<Arch> + r) * kColumnBlock<Arch>;
+      const auto y = simd::load<Arch>(from + c % kColumnBlock<Arch>) / sum + zero;
+      if (c + kW <= block.head_dim_v) {
+        simd::store<Arch>(to + c, y);
+      } else {
+        float lanes[kW];
+        simd::store<Arch>(lanes, y);
+        for (std::size_t k = 0; c + k < block.head_dim_v; ++k) to[c + k] = lanes[k];
+      }
+    }
   }
 }
 
@@ -143,20 +207,21 @@ void attention_block(const AttentionBlock& block, float* memory) {
   using Workspace = AttentionWorkspace<Arch>;
   const Workspace workspace = Workspace::at(memory, workspace_shape(block));
   const ScoreMod mod = make_score_mod(block.scale, block.softcap);
-  const std::size_t out_floats = block.rows * Workspace::out_stride(block.head_dim_v);
   for (std::size_t r = 0; r < Workspace::kRows; ++r) {
     workspace.m[r] = kMasked;
     workspace.l[r] = 0.0F;
   }
-  for (std::size_t i = 0; i < out_floats; ++i) workspace.out[i] = 0.0F;
   pack_queries<Arch>(block.query, block.rows, block.head_dim, mod.query_factor, workspace.queries);
 
-  const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
+  const BlockRanges<Arch> ranges(block);
+  const KeyRange any = ranges.block.any;
+  bool fresh = true;
   for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
     const KeyRange seen = within_tile(any, tile);
-    weigh_tile<Arch>(block, mod, tile, seen, workspace);
-    accumulate_tile<Arch>(block, tile, seen, workspace);
+    weigh_tile<Arch>(block, mod, ranges, tile, seen, workspace);
+    accumulate_tile<Arch>(block, ranges, tile, seen, fresh, workspace);
+    fresh = false;
   }
   finish_rows<Arch>(block, workspace);
   if (block.scores != nullptr) write_scores<Arch>(block, workspace);

@@ -10,13 +10,13 @@ namespace sdpa::kernels {
 
 template <class Arch>
 struct AttentionWorkspace {
-  static constexpr std::size_t kRows = round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>);
+  static constexpr std::size_t kRows = kScoreStride<Arch>;
 
   float* queries;  // [panel][head_dim][2 vectors]
   float* scores;   // [kBc][kRows]: scores, then weights
   float* extra;    // [kBc][kRows]: mask and bias, where there are any
-  float* out;      // [kRows][head_dim_v up to a vector]: the unnormalised accumulator
-  float* tail;     // [kBc][1 vector]: last columns of V, where head_dim_v is not a multiple of the vector
+  float* out;      // [column block][kRows][2 vectors]: the unnormalised accumulator
+  float* tail;     // [kBc][1 or 2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
   float* keys;     // [kBc][head_dim] widened, where the key is 16-bit
   float* values;   // [kBc][head_dim_v] widened, where the value is 16-bit
   float* m;        // [kRows] each
@@ -30,7 +30,10 @@ struct AttentionWorkspace {
     return workspace;
   }
 
-  static constexpr std::size_t out_stride(std::size_t head_dim_v) { return round_up(head_dim_v, simd::kWidth<Arch>); }
+  /// Floats of a row of the packed last columns of V.
+  static constexpr std::size_t tail_stride(std::size_t head_dim_v) {
+    return round_up(head_dim_v % kColumnBlock<Arch>, simd::kWidth<Arch>);
+  }
 
  private:
   AttentionWorkspace() = default;
@@ -45,8 +48,8 @@ struct AttentionWorkspace {
     queries = take(kRows * shape.head_dim);
     scores = take(kBc * kRows);
     extra = take(shape.explicit_mask ? kBc * kRows : 0);
-    out = take(kRows * out_stride(shape.head_dim_v));
-    tail = take(shape.head_dim_v % simd::kWidth<Arch> != 0 ? kBc * simd::kWidth<Arch> : 0);
+    out = take(kRows * round_up(shape.head_dim_v, kColumnBlock<Arch>));
+    tail = take(kBc * tail_stride(shape.head_dim_v));
     keys = take(shape.wide_key ? kBc * shape.head_dim : 0);
     values = take(shape.wide_value ? kBc * shape.head_dim_v : 0);
     m = take(kRows);

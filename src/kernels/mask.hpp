@@ -56,7 +56,7 @@ RowsRange range_of_rows(const std::size_t* key_begin, const std::size_t* key_end
 /// scores is [key][row]; the tile's key 0 is key `tile_begin` of the operand.
 template <class Arch>
 SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows,
-                                std::size_t tile_begin, KeyRange keys, float* scores, std::size_t score_stride) {
+                                std::size_t tile_begin, KeyRange keys, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kPanel = kNr * kW;
   // Bounds relative to the tile are small integers, exact as float32.
@@ -74,8 +74,8 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
   for (std::size_t v = 0; v < kNr; ++v) {
     const auto lo = simd::load<Arch>(low + v * kW);
     const auto hi = simd::load<Arch>(high + v * kW);
-    float* s = scores + keys.begin * score_stride + v * kW;
-    for (std::size_t j = keys.begin; j < keys.end; ++j, s += score_stride) {
+    float* s = scores + keys.begin * kScoreStride<Arch> + v * kW;
+    for (std::size_t j = keys.begin; j < keys.end; ++j, s += kScoreStride<Arch>) {
       const auto key = simd::splat<Arch>(static_cast<float>(j));
       simd::store<Arch>(s, xsimd::select((key >= lo) & (key < hi), simd::load<Arch>(s), masked));
     }
@@ -85,19 +85,20 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
 /// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end): the bias, -infinity where the
 /// mask excludes the key. Rows beyond the block up to a whole panel are 0.
 template <class Arch>
-SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, std::size_t tile_begin, KeyRange keys, float* tile,
-                                       std::size_t tile_stride) {
+SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, std::size_t tile_begin, KeyRange keys,
+                                       float* tile) {
+  constexpr std::size_t kStride = kScoreStride<Arch>;
   const auto& mask = block.mask;
   const auto& bias = block.bias;
-  for (std::size_t r = 0; r < tile_stride; ++r) {
-    float* to = tile + keys.begin * tile_stride + r;
+  for (std::size_t r = 0; r < kStride; ++r) {
+    float* to = tile + keys.begin * kStride + r;
     if (r >= block.rows) {
-      for (std::size_t j = keys.begin; j < keys.end; ++j, to += tile_stride) *to = 0.0F;
+      for (std::size_t j = keys.begin; j < keys.end; ++j, to += kStride) *to = 0.0F;
       continue;
     }
     std::size_t bias_index = r * bias.row_stride + (tile_begin + keys.begin) * bias.column_stride;
     std::size_t mask_index = r * mask.row_stride + (tile_begin + keys.begin) * mask.column_stride;
-    for (std::size_t j = keys.begin; j < keys.end; ++j, to += tile_stride) {
+    for (std::size_t j = keys.begin; j < keys.end; ++j, to += kStride) {
       float x = 0.0F;
       if (bias.data != nullptr) x = read_element(bias.data, block.bias_dtype, bias_index);
       if (mask.data != nullptr && mask.data[mask_index] == 0) x = kMasked;
@@ -110,13 +111,14 @@ SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, std::size_t 
 
 /// scores = scores + tile, and -infinity where the tile is -infinity whatever the score.
 template <class Arch>
-SDPA_NOINLINE void apply_explicit_tile(const float* tile, KeyRange keys, float* scores, std::size_t stride) {
+SDPA_NOINLINE void apply_explicit_tile(const float* tile, KeyRange keys, float* scores) {
+  constexpr std::size_t kStride = kScoreStride<Arch>;
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto masked = simd::splat<Arch>(kMasked);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
     for (std::size_t v = 0; v < kNr; ++v) {
-      const auto x = simd::load<Arch>(tile + j * stride + v * kW);
-      float* s = scores + j * stride + v * kW;
+      const auto x = simd::load<Arch>(tile + j * kStride + v * kW);
+      float* s = scores + j * kStride + v * kW;
       simd::store<Arch>(s, xsimd::select(x == masked, masked, simd::load<Arch>(s) + x));
     }
   }

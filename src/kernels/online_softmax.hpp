@@ -19,7 +19,7 @@ namespace sdpa::kernels {
 /// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l, writes
 /// alpha.
 template <class Arch>
-SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, std::size_t stride, float* m, float* l, float* alpha) {
+SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, float* m, float* l, float* alpha) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
   const auto nothing = simd::splat<Arch>(kMasked);
@@ -29,14 +29,14 @@ SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, std::size_t stri
     const auto m_before = simd::load<Arch>(m + v * kW);
     auto m_now = m_before;
     for (std::size_t j = keys.begin; j < keys.end; ++j) {
-      m_now = simd::vmax<Arch>(m_now, simd::load<Arch>(column + j * stride));
+      m_now = simd::vmax<Arch>(m_now, simd::load<Arch>(column + j * kScoreStride<Arch>));
     }
     // -infinity minus -infinity would be NaN: subtract 0 there, and every weight of the row is exp(-infinity) = 0.
     const auto shift = xsimd::select(m_now == nothing, zero, m_now);
     const auto a = simd::exp_nonpositive<Arch>(m_before - shift, k);
     auto sum = zero;
     for (std::size_t j = keys.begin; j < keys.end; ++j) {
-      float* s = column + j * stride;
+      float* s = column + j * kScoreStride<Arch>;
       const auto p = simd::exp_nonpositive<Arch>(simd::load<Arch>(s) - shift, k);
       simd::store<Arch>(s, p);
       sum = sum + p;

@@ -57,41 +57,49 @@ SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, st
   }
 }
 
-/// factor * query as [panel][d][2 vectors of rows]; rows beyond the block are zeros.
+/// factor * query as [panel][d][2 vectors of rows]. Rows beyond the block repeat the last one: their lanes are never
+/// read.
 template <class Arch>
 SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim, double factor,
                                 float* to) {
-  constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  constexpr std::size_t kPanel = kNr * kW;
   const auto narrow = static_cast<float>(factor);
   // A factor that float32 cannot hold well (overflow, subnormal) still multiplies exactly in double.
   const bool in_double = factor != 0.0 && !std::isnormal(narrow);
   const auto scaled = [&](float q) { return in_double ? static_cast<float>(factor * q) : narrow * q; };
+  const std::size_t whole = query.dtype == DType::kFloat32 && !in_double ? head_dim - head_dim % kW : 0;
+  const auto f = simd::splat<Arch>(narrow);
   for (std::size_t first = 0; first < rows; first += kPanel, to += kPanel * head_dim) {
-    for (std::size_t r = 0; r < kPanel; ++r) {
-      float* column = to + r;
-      if (first + r >= rows) {
-        for (std::size_t d = 0; d < head_dim; ++d) column[d * kPanel] = 0.0F;
-        continue;
+    for (std::size_t v = 0; v < kNr; ++v) {
+      std::size_t index[kW];
+      for (std::size_t r = 0; r < kW; ++r) {
+        const std::size_t row = first + v * kW + r;
+        index[r] = (row < rows ? row : rows - 1) * query.stride;
       }
-      const std::size_t row = (first + r) * query.stride;
-      if (query.dtype == DType::kFloat32) {
-        const float* q = static_cast<const float*>(query.data) + row;
-        for (std::size_t d = 0; d < head_dim; ++d) column[d * kPanel] = scaled(q[d]);
-      } else {
-        for (std::size_t d = 0; d < head_dim; ++d)
-          column[d * kPanel] = scaled(read_element(query.data, query.dtype, row + d));
+      float* column = to + v * kW;
+      for (std::size_t d = 0; d < whole; d += kW) {
+        simd::Batch<Arch> square[kW];
+        const float* q = static_cast<const float*>(query.data) + d;
+        for (std::size_t r = 0; r < kW; ++r) square[r] = simd::load<Arch>(q + index[r]) * f;
+        xsimd::transpose(square, square + kW);
+        for (std::size_t r = 0; r < kW; ++r) simd::store<Arch>(column + (d + r) * kPanel, square[r]);
+      }
+      for (std::size_t d = whole; d < head_dim; ++d) {
+        for (std::size_t r = 0; r < kW; ++r) {
+          column[d * kPanel + r] = scaled(read_element(query.data, query.dtype, index[r] + d));
+        }
       }
     }
   }
 }
 
-/// The last columns of each row (fewer than a vector) as full vectors with zeros behind.
+/// `columns` columns of each row with zeros up to `to_stride`.
 template <class Arch>
 SDPA_NOINLINE void pack_column_tail(const float* from, std::size_t stride, std::size_t rows, std::size_t columns,
-                                    float* to) {
-  constexpr std::size_t kW = simd::kWidth<Arch>;
-  for (std::size_t r = 0; r < rows; ++r, from += stride, to += kW) {
-    for (std::size_t c = 0; c < kW; ++c) to[c] = c < columns ? from[c] : 0.0F;
+                                    float* to, std::size_t to_stride) {
+  for (std::size_t r = 0; r < rows; ++r, from += stride, to += to_stride) {
+    for (std::size_t c = 0; c < to_stride; ++c) to[c] = c < columns ? from[c] : 0.0F;
   }
 }
 

@@ -33,25 +33,25 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
 /// Scores of keys `keys` (counted from the tile's first) for the panel whose packed queries are given, softcap applied.
 template <class Arch>
 void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
-                   const float* queries, float* scores, std::size_t stride) {
+                   const float* queries, float* scores) {
   qk_panel<Arch>(key.data + (keys.begin - key.first) * key.stride, key.stride, keys.size(), queries, block.head_dim,
-                 mod.score_factor, scores + keys.begin * stride, stride);
-  if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, scores, stride);
+                 mod.score_factor, scores + keys.begin * kScoreStride<Arch>);
+  if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, scores);
 }
 
 /// Bias and masks. `keys` is what the rows of the panel may see of the tile by position, `all` what every row sees.
 template <class Arch>
 void mask_scores(const AttentionBlock& block, std::size_t first_row, std::size_t rows, std::size_t tile_begin,
-                 KeyRange keys, KeyRange all, const float* extra, float* scores, std::size_t stride) {
-  if (extra != nullptr) apply_explicit_tile<Arch>(extra, keys, scores, stride);
+                 KeyRange keys, KeyRange all, const float* extra, float* scores) {
+  if (extra != nullptr) apply_explicit_tile<Arch>(extra, keys, scores);
   const auto* begin = block.key_begin + first_row;
   const auto* end = block.key_end + first_row;
   if (all.empty()) {
-    mask_outside<Arch>(begin, end, rows, tile_begin, keys, scores, stride);
+    mask_outside<Arch>(begin, end, rows, tile_begin, keys, scores);
     return;
   }
-  if (keys.begin < all.begin) mask_outside<Arch>(begin, end, rows, tile_begin, {keys.begin, all.begin}, scores, stride);
-  if (all.end < keys.end) mask_outside<Arch>(begin, end, rows, tile_begin, {all.end, keys.end}, scores, stride);
+  if (keys.begin < all.begin) mask_outside<Arch>(begin, end, rows, tile_begin, {keys.begin, all.begin}, scores);
+  if (all.end < keys.end) mask_outside<Arch>(begin, end, rows, tile_begin, {all.end, keys.end}, scores);
 }
 
 /// `range` (keys of the operand) cut to a tile and counted from its first key; {0, 0} where nothing is left.

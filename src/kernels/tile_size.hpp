@@ -46,20 +46,30 @@ struct TileSize<simd::Neon64> {
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// Splits n rows into register tiles of nearly equal height, at most kMax, and calls f(first, integral_constant<rows>).
-/// A full set and a rest of one row would waste most of the last tile.
-template <std::size_t kMax, class F>
-SDPA_INLINE void for_each_row_tile(std::size_t n, F&& f) {
-  if (n == 0) return;
+// Floats between two keys of a score tile [key][row]: a constant, so that a register tile stores with immediate
+// offsets.
+template <class Arch>
+inline constexpr std::size_t kScoreStride = round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>);
+
+// Columns of the accumulator that lie together, [column block][row][kColumnBlock], for the same reason.
+template <class Arch>
+inline constexpr std::size_t kColumnBlock = kNr* simd::kWidth<Arch>;
+
+/// n rows as `tall` register tiles of `rows` rows and then `low` tiles of one row less. A full set and a rest of one
+/// row would waste most of the last tile.
+struct RowTiles {
+  std::size_t rows = 0;
+  std::size_t tall = 0;
+  std::size_t low = 0;
+};
+
+template <std::size_t kMax>
+constexpr RowTiles split_rows(std::size_t n) {
+  if (n == 0) return {};
   const std::size_t tiles = (n + kMax - 1) / kMax;
   const std::size_t base = n / tiles;
   const std::size_t larger = n % tiles;
-  std::size_t first = 0;
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t rows = base + (t < larger ? 1 : 0);
-    f(first, rows);
-    first += rows;
-  }
+  return larger == 0 ? RowTiles{base, tiles, 0} : RowTiles{base + 1, larger, tiles - larger};
 }
 
 /// Calls f(std::integral_constant<std::size_t, n>) for 1 <= n <= kMax.
