@@ -122,6 +122,23 @@ TEST_P(AttentionReproducibility, EveryRowAloneGivesTheBitsThatItHasAmongManyWith
   }
 }
 
+TEST_P(AttentionReproducibility, ARowUnderAWindowHasTheSameBitsWhereverItsBlockBegins) {
+  // Windows of several tiles that begin at another key for every block.
+  for (const std::int64_t left : {40, 150, 300}) {
+    Problem p = make_problem({.seqlen_q = 130, .seqlen_kv = 700, .head_dim = 21});
+    p.align = Align::kLowerRight;
+    p.window_left = left;
+    p.window_right = 90;
+    const Actual whole = run(p);
+    for (const std::size_t count : {1, 7, 48, 65}) {
+      for (std::size_t first = 0; first + count <= p.seqlen_q; first += count) {
+        ASSERT_TRUE(same_bits(rows(whole.out, p, first, count, p.head_dim_v), run(query_rows(p, first, count)).out))
+            << first << '+' << count << ' ' << describe(p);
+      }
+    }
+  }
+}
+
 TEST_P(AttentionReproducibility, AHeadAloneGivesTheBitsThatItHasInABatch) {
   for (std::uint64_t seed = 101; seed <= 140; ++seed) {
     const Problem p = random_problem(seed);

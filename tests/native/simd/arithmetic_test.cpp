@@ -100,6 +100,17 @@ TEST_P(Arithmetic, ExpIsExactlyZeroFarBelowAndNeverSubnormal) {
   }
 }
 
+TEST_P(Arithmetic, ExpAboutItsEndIsNeitherNegativeNorSubnormal) {
+  // Every float from -70 to -69: the end lies among them, whatever it is exactly.
+  std::vector<float> x;
+  for (float at = -70; at < -69; at = std::nextafter(at, 0.0F)) x.push_back(at);
+  std::vector<float> y(x.size());
+  table().exp(x.data(), y.data(), x.size());
+  for (std::size_t n = 0; n < x.size(); ++n) {
+    ASSERT_TRUE(y[n] == 0 || y[n] >= std::numeric_limits<float>::min()) << x[n] << " gives " << y[n];
+  }
+}
+
 TEST_P(Arithmetic, ExpOfNanIsNan) {
   const std::vector<float> x{0, std::numeric_limits<float>::quiet_NaN(), -1};
   std::vector<float> y(x.size());
