@@ -51,22 +51,30 @@ const Operands& operands_of(const cases::Case& c) {
   return *current;
 }
 
+// Set by any case that could not be measured, so that the program says so with its exit code.
+bool failed = false;
+
+void fail(benchmark::State& state, const char* why) {
+  failed = true;
+  state.SkipWithError(why);
+}
+
 void run(benchmark::State& state, const cases::Case& c, const KernelTable& table) {
   const Operands& operands = operands_of(c);
   const WorkspaceSize size = core::attention_workspace_bytes(table, operands.tensors, operands.options);
-  if (!size.status.ok()) return state.SkipWithError(size.status.name());
+  if (!size.status.ok()) return fail(state, size.status.name());
   const auto workspace = make_aligned<std::byte>(size.bytes);
 
   const double before = peak(table);
   const double start = cpu_seconds();
   for (auto iteration : state) {
     const Status status = core::attention(table, operands.tensors, operands.options, {workspace.get(), size.bytes});
-    if (!status.ok()) return state.SkipWithError(status.name());
+    if (!status.ok()) return fail(state, status.name());
     benchmark::ClobberMemory();
   }
   const double elapsed = cpu_seconds() - start;
   const double limit = (before + peak(table)) / 2;
-  if (!is_plausible(limit, table)) return state.SkipWithError("the peak loop does not compute what it counts");
+  if (!is_plausible(limit, table)) return fail(state, "the peak loop does not compute what it counts");
 
   const double calls = static_cast<double>(state.iterations());
   const double gflops = calls * c.flops() / elapsed / 1e9;
@@ -89,13 +97,16 @@ void add_all() {
 }
 
 }  // namespace
-}  // namespace sdpa::bench
 
-int main(int argc, char** argv) {
+int run_all(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  sdpa::bench::add_all();
+  add_all();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
-  return 0;
+  return failed ? 1 : 0;
 }
+
+}  // namespace sdpa::bench
+
+int main(int argc, char** argv) { return sdpa::bench::run_all(argc, argv); }
