@@ -39,7 +39,7 @@ export async function complete({ dir, installed, parts, machine, log }) {
           throw new UserError(
             'xsimd is missing: install xsimd 14 or newer and set XSIMD_INCLUDE_DIR to its include folder',
           );
-        await addEmscripten({ dir, scratch, state, machine, log });
+        await addXsimd({ dir, scratch, machine, log });
       }
     } else if (!state.emscripten || !existsSync(compilerOf(dir, installed).emxx)) {
       if (!machine) throw new UserError(EMSDK_HINT);
@@ -75,26 +75,10 @@ async function addEmscripten({ dir, scratch, state, machine, log }) {
       `${dir} has ${megabytes(bavail * bsize)} free, needed are ${megabytes(BYTES_NEEDED)}; set SDPA_TOOLCHAIN_DIR to another folder`,
     );
   }
-  const mirror = debianMirror(systemSources());
-  if (!mirror) throw new UserError(`the system has no Debian mirror in /etc/apt; ${EMSDK_HINT}`);
   log(`setting up the toolchain in ${dir}`);
   await addNativeParts({ dir, scratch, state, parts: ['patchelf'], machine, log });
   const prefix = join(dir, 'emscripten');
-  const signedBy = '/usr/share/keyrings/debian-archive-keyring.gpg';
-  const apt = new PrivateApt({
-    dir: join(scratch, 'apt-emscripten'),
-    sources: [
-      {
-        uri: mirror,
-        suite: EMSCRIPTEN_SUITE,
-        components: ['main'],
-        signedBy: existsSync(signedBy) ? signedBy : undefined,
-      },
-    ],
-    architecture: machine.debian,
-    log,
-  });
-  await apt.update();
+  const apt = await newerSuite({ scratch, machine, log });
   const staging = join(scratch, 'emscripten');
   const patchelf = which('patchelf') ?? join(dir, 'native/usr/bin/patchelf');
   const versions = await installEmscripten({ apt, staging, prefix, triple: machine.triple, patchelf, log });
@@ -105,6 +89,39 @@ async function addEmscripten({ dir, scratch, state, machine, log }) {
   renameSync(staging, prefix);
   state.emscripten = { versions };
   writeState(dir, state);
+}
+
+/**
+ * xsimd alone, for an Emscripten of the user's own.
+ *
+ * @param {Omit<Step, 'state'>} step
+ */
+async function addXsimd({ dir, scratch, machine, log }) {
+  const apt = await newerSuite({ scratch, machine, log });
+  const staging = join(scratch, 'xsimd');
+  await apt.unpack(await apt.closure(['libxsimd-dev'], () => false), staging);
+  // Headers only, so the folder is whole once it is there.
+  rmSync(join(dir, 'xsimd'), { recursive: true, force: true });
+  renameSync(join(staging, 'usr'), join(dir, 'xsimd'));
+}
+
+/**
+ * @param {Omit<Step, 'state' | 'dir'>} step
+ * @returns {Promise<PrivateApt>} with the lists of the suite that has a recent Emscripten and xsimd
+ */
+async function newerSuite({ scratch, machine, log }) {
+  const uri = debianMirror(systemSources());
+  if (!uri) throw new UserError(`the system has no Debian mirror in /etc/apt; ${EMSDK_HINT}`);
+  const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+  const signedBy = existsSync(keyring) ? keyring : undefined;
+  const apt = new PrivateApt({
+    dir: join(scratch, 'apt-newer'),
+    sources: [{ uri, suite: EMSCRIPTEN_SUITE, components: ['main'], signedBy }],
+    architecture: machine.debian,
+    log,
+  });
+  await apt.update();
+  return apt;
 }
 
 /** @param {Step & { parts: string[] }} step */
