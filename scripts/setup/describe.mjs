@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { which } from '../lib/exec.mjs';
 import { emscriptenIn, emscriptenVersion } from './emscripten.mjs';
 import { missingParts, nativePartsIn } from './native-packages.mjs';
 import { readState } from './state.mjs';
@@ -77,6 +78,7 @@ export function describe({ dir, installed, machine }) {
   if (!xsimdInclude) throw new Error(`no xsimd in ${dir}`);
   const native = machine ? nativePartsIn(join(dir, 'native'), machine.triple) : { path: [] };
   const path = [compiler.bin, ...native.path].join(delimiter);
+  const searchPath = `${path}${delimiter}${process.env.PATH ?? ''}`;
   const cmakeToolchain = join(compiler.root, 'cmake/Modules/Platform/Emscripten.cmake');
   const exports = {
     PATH: path,
@@ -86,12 +88,14 @@ export function describe({ dir, installed, machine }) {
     SDPA_EMSCRIPTEN_TOOLCHAIN_FILE: cmakeToolchain,
     XSIMD_INCLUDE_DIR: xsimdInclude,
     SDPA_TOOLCHAIN_DIR: dir,
+    // CMake's own default needs make, which a machine may lack. Folders that were configured before keep their generator.
+    ...(!process.env.CMAKE_GENERATOR && which('ninja', searchPath) && { CMAKE_GENERATOR: 'Ninja' }),
     ...(native.cmakePrefix && { CMAKE_PREFIX_PATH: native.cmakePrefix }),
   };
   return {
     emxx: compiler.emxx,
     emar: join(compiler.bin, 'emar'),
-    env: { ...process.env, ...exports, PATH: `${path}${delimiter}${process.env.PATH ?? ''}` },
+    env: { ...process.env, ...exports, PATH: searchPath },
     exports,
     cmakeToolchain,
     xsimdInclude,
