@@ -8,6 +8,12 @@
 #include <new>
 #include <sstream>
 
+namespace sdpa::kernels {
+
+void PrintTo(const KernelTable* table, std::ostream* stream) { *stream << table->name; }
+
+}  // namespace sdpa::kernels
+
 namespace sdpa::testing {
 namespace {
 

@@ -1,6 +1,7 @@
 // Running problems on each kernel table of this machine, and comparing with the reference.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,13 @@
 #include "core/dispatch.hpp"
 #include "reference/attention.hpp"
 #include "support/arguments.hpp"
+
+namespace sdpa::kernels {
+
+// How GoogleTest names a table in its messages, in place of an address.
+void PrintTo(const KernelTable* table, std::ostream* stream);
+
+}  // namespace sdpa::kernels
 
 namespace sdpa::testing {
 
