@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/bounds.hpp"
 #include "support/kernels.hpp"
 
 namespace sdpa::testing {
@@ -17,89 +18,8 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-constexpr std::size_t kQueries = 59;
-constexpr std::size_t kKeys = 203;
-constexpr std::size_t kHeadDim = 9;
-constexpr std::size_t kHeadDimV = 6;
-
 class AttentionMasking : public KernelTest {};
 INSTANTIATE_TEST_SUITE_P(, AttentionMasking, ::testing::ValuesIn(every_kernel()), kernel_name);
-
-// Each kind of bound, alone, and all of them together.
-struct Bound {
-  const char* name;
-  void (*apply)(Problem&, Random&);
-};
-
-constexpr Bound kBounds[] = {
-    {"causal lower-right",
-     [](Problem& p, Random&) {
-       p.causal = true;
-       p.align = Align::kLowerRight;
-     }},
-    {"causal upper-left",
-     [](Problem& p, Random&) {
-       p.causal = true;
-       p.align = Align::kUpperLeft;
-     }},
-    {"causal with rows before the first key",
-     [](Problem& p, Random&) {
-       p.causal = true;
-       p.align = Align::kOffset;
-       p.query_offset = -30;
-     }},
-    {"window",
-     [](Problem& p, Random&) {
-       p.window_left = 7;
-       p.window_right = 5;
-       p.align = Align::kLowerRight;
-     }},
-    {"window to the left",
-     [](Problem& p, Random&) {
-       p.window_left = 40;
-       p.align = Align::kLowerRight;
-     }},
-    {"key lengths",
-     [](Problem& p, Random&) {
-       p.kv_lengths = {101, 3};
-     }},
-    {"mask",
-     [](Problem& p, Random& r) {
-       p.mask = random_mask(r, {2, 2, kQueries, kKeys}, 0.5);
-     }},
-    {"sparse mask",
-     [](Problem& p, Random& r) {
-       p.mask = random_mask(r, {1, 1, kQueries, kKeys}, 0.02);
-     }},
-    {"mask of columns",
-     [](Problem& p, Random& r) {
-       p.mask = random_mask(r, {1, 1, 1, kKeys}, 0.5);
-     }},
-    {"all",
-     [](Problem& p, Random& r) {
-       p.causal = true;
-       p.align = Align::kLowerRight;
-       p.window_left = 90;
-       p.kv_lengths = {201, 120};
-       p.query_lengths = {57, 20};
-       p.softcap = 3;
-       p.bias = random_bias(r, {1, 1, kQueries, kKeys});
-       p.mask = random_mask(r, {2, 1, kQueries, kKeys}, 0.8);
-     }},
-};
-
-Problem bounded(const Bound& bound) {
-  Problem p = make_problem({.seqlen_q = kQueries,
-                            .seqlen_kv = kKeys,
-                            .head_dim = kHeadDim,
-                            .head_dim_v = kHeadDimV,
-                            .batch = 2,
-                            .num_heads = 2,
-                            .num_kv_heads = 1});
-  Random random(17);
-  bound.apply(p, random);
-  return p;
-}
 
 // Keys at the bounds of vectors and of tiles, and the last ones.
 std::vector<std::size_t> some_keys(const KernelTable& table) {
