@@ -1,5 +1,6 @@
-// The driver: deals (batch, head, block of rows) to the kernel. Query heads that share a key head follow each other, so
-// that its keys and values are still in the cache.
+// The driver: deals (batch, head, block of rows) to the kernel. Query heads that share a key head are stacked in one
+// block where their rows fit, and follow each other otherwise, so that its keys and values are read once or are still
+// in the cache.
 #include "sdpa/attention.hpp"
 
 #include <algorithm>
@@ -19,6 +20,11 @@ std::size_t broadcast_stride(const View& view, std::size_t rank) {
   return view.extent(rank) == 1 ? 0 : view.stride(rank);
 }
 
+template <class View>
+std::size_t broadcast_offset(const View& view, std::size_t b, std::size_t h, std::size_t i) {
+  return b * broadcast_stride(view, 0) + h * broadcast_stride(view, 1) + i * broadcast_stride(view, 2);
+}
+
 class Driver {
  public:
   Driver(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
@@ -31,51 +37,60 @@ class Driver {
 
   void run() {
     const std::size_t seqlen_q = t_.query.extent(2);
+    const std::size_t group = t_.query.extent(1) / t_.key.extent(1);
     for (std::size_t b = 0; b < t_.query.extent(0); ++b) {
-      for (std::size_t h = 0; h < t_.query.extent(1); ++h) {
-        for (std::size_t first = 0; first < seqlen_q; first += plan_.rows_per_block) {
-          run_block(b, h, first, std::min(plan_.rows_per_block, seqlen_q - first));
+      for (std::size_t g = 0; g < t_.key.extent(1); ++g) {
+        for (std::size_t h = 0; h < group; h += plan_.heads_per_block) {
+          const std::size_t heads = std::min(plan_.heads_per_block, group - h);
+          for (std::size_t first = 0; first < seqlen_q; first += plan_.rows_per_block) {
+            run_block(b, g, g * group + h, heads, first, std::min(plan_.rows_per_block, seqlen_q - first));
+          }
         }
       }
     }
   }
 
  private:
-  void run_block(std::size_t b, std::size_t h, std::size_t first, std::size_t rows) {
-    const std::size_t group = t_.query.extent(1) / t_.key.extent(1);
-    const std::size_t g = h / group;
+  // Rows [first, first + rows) of query heads [h, h + heads), which share key head g.
+  void run_block(std::size_t b, std::size_t g, std::size_t h, std::size_t heads, std::size_t first, std::size_t rows) {
     kernels::AttentionBlock block{};
     block.query = input_rows(t_.query, b, h, first);
+    block.query_head_stride = t_.query.stride(1);
     block.key = input_rows(t_.key, b, g, 0);
     block.value = input_rows(t_.value, b, g, 0);
     block.out = t_.out.data_handle() + t_.out.offset(b, h, first, 0);
+    block.out_head_stride = t_.out.stride(1);
     block.out_stride = t_.out.stride(2);
     if (t_.lse.data_handle() != nullptr) {
       block.lse = t_.lse.data_handle() + t_.lse.offset(b, h, first, 0);
+      block.lse_head_stride = t_.lse.stride(1);
       block.lse_stride = t_.lse.stride(2);
     }
     if (t_.scores.data_handle() != nullptr) {
       block.scores = t_.scores.data_handle() + t_.scores.offset(b, h, first, 0);
+      block.scores_head_stride = t_.scores.stride(1);
       block.scores_stride = t_.scores.stride(2);
       block.stage = static_cast<kernels::Stage>(o_.scores_stage);
     }
     if (o_.mask.data_handle() != nullptr) {
-      const auto& m = o_.mask;
-      block.mask = {
-          m.data_handle() + b * broadcast_stride(m, 0) + h * broadcast_stride(m, 1) + first * broadcast_stride(m, 2),
-          broadcast_stride(m, 2), broadcast_stride(m, 3)};
+      block.mask = {o_.mask.data_handle() + broadcast_offset(o_.mask, b, h, first), broadcast_stride(o_.mask, 1),
+                    broadcast_stride(o_.mask, 2), broadcast_stride(o_.mask, 3)};
     }
     if (o_.bias.data_handle() != nullptr) {
-      const auto& m = o_.bias;
-      const std::size_t at = b * broadcast_stride(m, 0) + h * broadcast_stride(m, 1) + first * broadcast_stride(m, 2);
-      block.bias = {static_cast<const char*>(m.data_handle()) + at * size_of(m.dtype()), broadcast_stride(m, 2),
-                    broadcast_stride(m, 3)};
-      block.bias_dtype = m.dtype();
+      const std::size_t bytes = broadcast_offset(o_.bias, b, h, first) * size_of(o_.bias.dtype());
+      block.bias = {static_cast<const char*>(o_.bias.data_handle()) + bytes, broadcast_stride(o_.bias, 1),
+                    broadcast_stride(o_.bias, 2), broadcast_stride(o_.bias, 3)};
+      block.bias_dtype = o_.bias.dtype();
     }
     row_bounds(o_, b, t_.query.extent(2), t_.key.extent(2), first, rows, key_begin_, key_end_);
+    for (std::size_t r = rows; r < heads * rows; ++r) {
+      key_begin_[r] = key_begin_[r - rows];
+      key_end_[r] = key_end_[r - rows];
+    }
     block.key_begin = key_begin_;
     block.key_end = key_end_;
-    block.rows = rows;
+    block.rows = heads * rows;
+    block.rows_per_head = rows;
     block.num_keys = t_.key.extent(2);
     block.head_dim = t_.query.extent(3);
     block.head_dim_v = t_.value.extent(3);

@@ -17,6 +17,15 @@ std::size_t rows_per_block(const kernels::KernelTable& table, std::size_t seqlen
   return std::min(table.rows_per_block, round_up(even, 2 * table.width));
 }
 
+// Decode has one row or a few and many query heads to a key head: stacked, they read the cache once. Groups are cut
+// evenly.
+std::size_t heads_per_block(const kernels::KernelTable& table, std::size_t seqlen_q, std::size_t group) {
+  if (group <= 1 || seqlen_q == 0 || seqlen_q > table.rows_per_block / 2) return 1;
+  const std::size_t fit = table.rows_per_block / seqlen_q;
+  const std::size_t blocks = (group + fit - 1) / fit;
+  return (group + blocks - 1) / blocks;
+}
+
 }  // namespace
 
 Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
@@ -29,6 +38,9 @@ Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tens
   const std::size_t limit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
   if (shape.head_dim > limit - shape.head_dim_v || shape.head_dim_v > limit) return StatusCode::kSizeOverflow;
   plan.rows_per_block = rows_per_block(table, tensors.query.extent(2));
+  const std::size_t kv_heads = tensors.key.extent(1);
+  plan.heads_per_block =
+      heads_per_block(table, tensors.query.extent(2), kv_heads == 0 ? 1 : tensors.query.extent(1) / kv_heads);
   plan.bounds_bytes = round_up(2 * table.rows_per_block * sizeof(std::size_t), kWorkspaceAlignment);
   plan.kernel_bytes = table.workspace_floats(shape) * sizeof(float);
   return StatusCode::kOk;

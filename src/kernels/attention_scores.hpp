@@ -14,21 +14,21 @@ namespace sdpa::kernels {
 
 /// Writes keys [tile.begin, tile.end) of the panel's rows from [key][row] scores to row-major `block.scores`.
 template <class Arch, class Finish>
-void write_panel(const AttentionBlock& block, std::size_t first, std::size_t rows, KeyRange tile, const float* scores,
-                 Finish&& finish) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    float* to = block.scores + (first + r) * block.scores_stride + tile.begin;
-    for (std::size_t j = 0; j < tile.size(); ++j) to[j] = finish(scores[j * kScoreStride<Arch> + r], first + r);
+void write_panel(const AttentionBlock& block, const Panel& panel, KeyRange tile, const float* scores, Finish&& finish) {
+  for (std::size_t r = 0; r < panel.rows; ++r) {
+    const std::size_t row = panel.first + r;
+    float* to = block.scores + block.row_offset(row, block.scores_head_stride, block.scores_stride) + tile.begin;
+    for (std::size_t j = 0; j < tile.size(); ++j) to[j] = finish(scores[j * kScoreStride<Arch> + r], row);
   }
 }
 
 /// exp(s - m) in place; excluded keys stay -infinity, also in a row whose maximum is infinite or NaN.
 template <class Arch>
-void weights_from_scores(KeyRange keys, float* scores, const float* m) {
+void weights_from_scores(KeyRange keys, std::size_t vectors, float* scores, const float* m) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
   const auto masked = simd::splat<Arch>(kMasked);
-  for (std::size_t v = 0; v < kNr; ++v) {
+  for (std::size_t v = 0; v < vectors; ++v) {
     const auto maximum = simd::load<Arch>(m + v * kW);
     const auto shift = xsimd::select(maximum == masked, simd::splat<Arch>(0.0F), maximum);
     for (std::size_t j = keys.begin; j < keys.end; ++j) {
@@ -42,14 +42,12 @@ void weights_from_scores(KeyRange keys, float* scores, const float* m) {
 template <class Arch>
 SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
-  constexpr std::size_t kStride = AttentionWorkspace<Arch>::kRows;
   const bool weights = block.stage == Stage::kWeights;
   const bool masked = weights || block.stage == Stage::kBiased;
   const bool capped = block.stage != Stage::kScaled && block.softcap != 0.0;
   const ScoreMod mod = make_score_mod(block.scale, capped ? block.softcap : 0.0);
   // The forward pass left the queries packed with its own factor, which is another one before the softcap.
-  if (!capped && block.softcap != 0.0)
-    pack_queries<Arch>(block.query, block.rows, block.head_dim, mod.query_factor, workspace.queries);
+  if (!capped && block.softcap != 0.0) pack_queries<Arch>(block, mod.query_factor, workspace.queries);
   const bool has_extra = masked && (block.mask.data != nullptr || block.bias.data != nullptr);
 
   for (std::size_t begin = 0; begin < block.num_keys; begin += kBc) {
@@ -60,26 +58,26 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
     const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
     if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra);
     for (std::size_t first = 0; first < block.rows; first += kPanel) {
-      const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
-      const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, rows);
+      const Panel panel = panel_at<Arch>(first, block.rows);
+      const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, panel.rows);
       const KeyRange keys = masked ? within_tile(range.any, tile) : whole;
       float* scores = workspace.scores + first;
       for (std::size_t j = 0; j < tile.size(); ++j) {
-        for (std::size_t r = 0; r < kPanel; ++r) scores[j * kStride + r] = kMasked;
+        for (std::size_t r = 0; r < panel.rows; ++r) scores[j * kScoreStride<Arch> + r] = kMasked;
       }
       if (!keys.empty()) {
-        capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores);
+        capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, scores);
         if (masked) {
-          mask_scores<Arch>(block, first, rows, tile.begin, keys, within_tile(range.all, tile),
-                            has_extra ? workspace.extra + first : nullptr, scores);
+          mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(range.all, tile),
+                            has_extra ? workspace.extra : nullptr, scores);
         }
       }
       if (!weights) {
-        write_panel<Arch>(block, first, rows, tile, scores, [](float s, std::size_t) { return s; });
+        write_panel<Arch>(block, panel, tile, scores, [](float s, std::size_t) { return s; });
         continue;
       }
-      weights_from_scores<Arch>(keys, scores, workspace.m + first);
-      write_panel<Arch>(block, first, rows, tile, scores, [&](float p, std::size_t row) {
+      weights_from_scores<Arch>(keys, panel.vectors, scores, workspace.m + first);
+      write_panel<Arch>(block, panel, tile, scores, [&](float p, std::size_t row) {
         const float l = workspace.l[row];
         return p == kMasked || l == 0.0F ? 0.0F : p / l;
       });

@@ -50,11 +50,11 @@ ValueTile load_value_tile(const AttentionBlock& block, KeyRange tile, KeyRange s
 
 /// Weights of keys that a panel did not compute are 0 where its neighbours' products run over them.
 template <class Arch>
-void clear_weights(KeyRange keys, float* weights) {
+void clear_weights(KeyRange keys, std::size_t vectors, float* weights) {
   const auto zero = simd::splat<Arch>(0.0F);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
-    for (std::size_t v = 0; v < kNr; ++v)
-      simd::store<Arch>(weights + j * kScoreStride<Arch> + v * simd::kWidth<Arch>, zero);
+    float* w = weights + j * kScoreStride<Arch>;
+    for (std::size_t v = 0; v < vectors; ++v) simd::store<Arch>(w + v * simd::kWidth<Arch>, zero);
   }
 }
 
@@ -71,8 +71,7 @@ struct BlockRanges {
 
   explicit BlockRanges(const AttentionBlock& b) : block(range_of_rows<Arch>(b.key_begin, b.key_end, b.rows)) {
     for (std::size_t first = 0, p = 0; first < b.rows; first += kPanel, ++p) {
-      const std::size_t rows = b.rows - first < kPanel ? b.rows - first : kPanel;
-      panel[p] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, rows);
+      panel[p] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, panel_at<Arch>(first, b.rows).rows);
     }
     tiles = split_rows<kMr>(b.rows);
     for (std::size_t t = 0, first = 0; t < tiles.tall + tiles.low; ++t) {
@@ -96,20 +95,21 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
   const bool has_extra = has_explicit_mask(block);
   if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra);
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
-    const std::size_t rows = block.rows - first < kPanel ? block.rows - first : kPanel;
+    const Panel panel = panel_at<Arch>(first, block.rows);
     const KeyRange keys = within_tile(ranges.panel[p].any, tile);
     float* scores = workspace.scores + first;
     if (keys.empty()) {
-      clear_weights<Arch>(seen, scores);
-      for (std::size_t r = 0; r < kPanel; ++r) workspace.alpha[first + r] = 1.0F;
+      clear_weights<Arch>(seen, panel.vectors, scores);
+      for (std::size_t r = 0; r < panel.rows; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
-    capped_scores<Arch>(block, mod, key, keys, workspace.queries + first * block.head_dim, scores);
-    mask_scores<Arch>(block, first, rows, tile.begin, keys, within_tile(ranges.panel[p].all, tile),
-                      has_extra ? workspace.extra + first : nullptr, scores);
-    online_softmax<Arch>(keys, scores, workspace.m + first, workspace.l + first, workspace.alpha + first);
-    clear_weights<Arch>({seen.begin, keys.begin}, scores);
-    clear_weights<Arch>({keys.end, seen.end}, scores);
+    capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, scores);
+    mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile),
+                      has_extra ? workspace.extra : nullptr, scores);
+    online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
+                         workspace.alpha + first);
+    clear_weights<Arch>({seen.begin, keys.begin}, panel.vectors, scores);
+    clear_weights<Arch>({keys.end, seen.end}, panel.vectors, scores);
   }
 }
 
@@ -129,6 +129,53 @@ SDPA_NOINLINE void accumulate_selected(const AttentionBlock& block, const ValueT
   }
 }
 
+/// Step 4 of two vectors of columns from column c on, for every row.
+template <class Arch>
+SDPA_INLINE void accumulate_columns(const AttentionBlock& block, const BlockRanges<Arch>& ranges,
+                                    const ValueTile& value, KeyRange tile, KeyRange seen, bool fresh, std::size_t c,
+                                    const AttentionWorkspace<Arch>& workspace) {
+  constexpr std::size_t kColumns = kColumnBlock<Arch>;
+  const bool in_place = c + kColumns <= block.head_dim_v;
+  const float* column = in_place ? value.data + c : value.tail;
+  const std::size_t stride = in_place ? value.stride : value.tail_stride;
+  for (std::size_t t = 0, first = 0; t < ranges.tiles.tall + ranges.tiles.low; ++t) {
+    const std::size_t rows = t < ranges.tiles.tall ? ranges.tiles.rows : ranges.tiles.rows - 1;
+    const KeyRange keys = within_tile(ranges.tile[t], tile);
+    // The first tile writes every row, also those that see nothing of it yet.
+    if (fresh || !keys.empty()) {
+      const float* weights = workspace.scores + keys.begin * kScoreStride<Arch> + first;
+      const float* v = column + (keys.empty() ? 0 : (keys.begin - seen.begin) * stride);
+      float* out = workspace.out + c * kScoreStride<Arch> + first * kColumns;
+      pv_rows<Arch>(weights, v, stride, keys.size(), fresh, workspace.alpha + first, out, rows);
+    }
+    first += rows;
+  }
+}
+
+/// Step 4 of one or two rows: as many columns at once as keep eight sums independent, the rest as above.
+template <class Arch>
+SDPA_NOINLINE void accumulate_few_rows(const AttentionBlock& block, const BlockRanges<Arch>& ranges,
+                                       const ValueTile& value, KeyRange tile, KeyRange seen, bool fresh,
+                                       const AttentionWorkspace<Arch>& workspace) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const std::size_t vectors = block.rows == 1 ? 8 : 4;
+  const KeyRange keys = within_tile(ranges.block.any, tile);
+  const float* weights = workspace.scores + keys.begin * kScoreStride<Arch>;
+  std::size_t c = 0;
+  for (; c + vectors * kW <= block.head_dim_v; c += vectors * kW) {
+    const float* v = value.data + (keys.begin - seen.begin) * value.stride + c;
+    float* out = workspace.out + c * kScoreStride<Arch>;
+    if (block.rows == 1) {
+      pv_register_tile<Arch, 1, 8>(weights, v, value.stride, keys.size(), fresh, workspace.alpha, out);
+    } else {
+      pv_register_tile<Arch, 2, 4>(weights, v, value.stride, keys.size(), fresh, workspace.alpha, out);
+    }
+  }
+  for (; c < block.head_dim_v; c += kColumnBlock<Arch>) {
+    accumulate_columns<Arch>(block, ranges, value, tile, seen, fresh, c, workspace);
+  }
+}
+
 /// Step 4 for every row. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
 /// first-level cache while all rows of the block run over them.
 template <class Arch>
@@ -142,28 +189,12 @@ SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRange
     accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
     return;
   }
-  float* out_block = workspace.out;
-  for (std::size_t c = 0; c < block.head_dim_v; c += kColumns, out_block += kScoreStride<Arch> * kColumns) {
-    const bool in_place = c + kColumns <= block.head_dim_v;
-    const float* column = in_place ? value.data + c : value.tail;
-    const std::size_t stride = in_place ? value.stride : value.tail_stride;
-    const bool one_vector = !in_place && value.tail_stride == simd::kWidth<Arch>;
-    for (std::size_t t = 0, first = 0; t < ranges.tiles.tall + ranges.tiles.low; ++t) {
-      const std::size_t rows = t < ranges.tiles.tall ? ranges.tiles.rows : ranges.tiles.rows - 1;
-      const KeyRange keys = within_tile(ranges.tile[t], tile);
-      // The first tile writes every row, also those that see nothing of it yet.
-      if (fresh || !keys.empty()) {
-        const float* weights = workspace.scores + keys.begin * kScoreStride<Arch> + first;
-        const float* v = column + (keys.empty() ? 0 : (keys.begin - seen.begin) * stride);
-        float* out = out_block + first * kColumns;
-        if (one_vector) {
-          pv_rows<Arch, 1>(weights, v, stride, keys.size(), fresh, workspace.alpha + first, out, rows);
-        } else {
-          pv_rows<Arch, kNr>(weights, v, stride, keys.size(), fresh, workspace.alpha + first, out, rows);
-        }
-      }
-      first += rows;
-    }
+  if (block.rows <= 2) {
+    accumulate_few_rows<Arch>(block, ranges, value, tile, seen, fresh, workspace);
+    return;
+  }
+  for (std::size_t c = 0; c < block.head_dim_v; c += kColumns) {
+    accumulate_columns<Arch>(block, ranges, value, tile, seen, fresh, c, workspace);
   }
 }
 
@@ -175,11 +206,12 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorks
   for (std::size_t r = 0; r < block.rows; ++r) {
     const float m = workspace.m[r];
     const float l = workspace.l[r];
-    float* to = block.out + r * block.out_stride;
+    float* to = block.out + block.row_offset(r, block.out_head_stride, block.out_stride);
     const bool empty = m == kMasked && l == 0.0F;
     if (block.lse != nullptr) {
       const double lse = static_cast<double>(m) + std::log(static_cast<double>(l));
-      block.lse[r * block.lse_stride] = empty ? kMasked : static_cast<float>(lse);
+      block.lse[block.row_offset(r, block.lse_head_stride, block.lse_stride)] =
+          empty ? kMasked : static_cast<float>(lse);
     }
     if (empty) {
       for (std::size_t c = 0; c < block.head_dim_v; ++c) to[c] = 0.0F;
@@ -211,7 +243,7 @@ void attention_block(const AttentionBlock& block, float* memory) {
     workspace.m[r] = kMasked;
     workspace.l[r] = 0.0F;
   }
-  pack_queries<Arch>(block.query, block.rows, block.head_dim, mod.query_factor, workspace.queries);
+  pack_queries<Arch>(block, mod.query_factor, workspace.queries);
 
   const BlockRanges<Arch> ranges(block);
   const KeyRange any = ranges.block.any;

@@ -16,7 +16,7 @@ struct AttentionWorkspace {
   float* scores;   // [kBc][kRows]: scores, then weights
   float* extra;    // [kBc][kRows]: mask and bias, where there are any
   float* out;      // [column block][kRows][2 vectors]: the unnormalised accumulator
-  float* tail;     // [kBc][1 or 2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
+  float* tail;     // [kBc][2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
   float* keys;     // [kBc][head_dim] widened, where the key is 16-bit
   float* values;   // [kBc][head_dim_v] widened, where the value is 16-bit
   float* m;        // [kRows] each
@@ -32,7 +32,7 @@ struct AttentionWorkspace {
 
   /// Floats of a row of the packed last columns of V.
   static constexpr std::size_t tail_stride(std::size_t head_dim_v) {
-    return round_up(head_dim_v % kColumnBlock<Arch>, simd::kWidth<Arch>);
+    return head_dim_v % kColumnBlock<Arch> == 0 ? 0 : kColumnBlock<Arch>;
   }
 
  private:

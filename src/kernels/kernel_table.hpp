@@ -16,10 +16,11 @@ struct InputRows {
   std::size_t stride;
 };
 
-/// A (row, column) operand that may be repeated along either dimension (stride 0); data = nullptr where absent.
+/// A (head, row, column) operand that may be repeated along any dimension (stride 0); data = nullptr where absent.
 template <class T>
 struct BroadcastRows {
   const T* data;
+  std::size_t head_stride;
   std::size_t row_stride;
   std::size_t column_stride;
 };
@@ -27,18 +28,24 @@ struct BroadcastRows {
 /// What to write of the scores, see ScoresStage in sdpa/options.hpp (the values are the same).
 enum class Stage : std::uint8_t { kNone, kScaled, kCapped, kBiased, kWeights };
 
-/// One block of query rows of one head. Row r may attend to keys key_begin[r] <= j < key_end[r], less those that the
-/// mask excludes and those whose bias is -infinity.
+/// One block of query rows that share a key head: rows of one query head, or all rows of a few heads stacked, so that
+/// the keys and values are read once for all of them. Row r is row r % rows_per_head of head r / rows_per_head; strides
+/// count elements between heads and between rows. Row r may attend to keys key_begin[r] <= j < key_end[r], less those
+/// that the mask excludes and those whose bias is -infinity.
 struct AttentionBlock {
   InputRows query;  // `rows` rows
+  std::size_t query_head_stride;
   InputRows
       key;  // `num_keys` rows; rows outside every [key_begin, key_end) are read for scores of kScaled, kCapped only
   InputRows value;
   float* out;
+  std::size_t out_head_stride;
   std::size_t out_stride;
-  float* lse;              // nullptr or `rows` numbers
-  std::size_t lse_stride;  // elements between them
-  float* scores;           // nullptr or (rows, num_keys)
+  float* lse;  // nullptr or `rows` numbers
+  std::size_t lse_head_stride;
+  std::size_t lse_stride;
+  float* scores;  // nullptr or `rows` rows of num_keys
+  std::size_t scores_head_stride;
   std::size_t scores_stride;
   Stage stage;
   BroadcastRows<std::uint8_t> mask;
@@ -47,11 +54,17 @@ struct AttentionBlock {
   const std::size_t* key_begin;
   const std::size_t* key_end;
   std::size_t rows;  // 1 ... KernelTable::rows_per_block
+  std::size_t rows_per_head;
   std::size_t num_keys;
   std::size_t head_dim;
   std::size_t head_dim_v;
   double scale;
   double softcap;  // 0 = off
+
+  /// Offset of row r of an operand with these strides.
+  constexpr std::size_t row_offset(std::size_t r, std::size_t head_stride, std::size_t row_stride) const {
+    return r / rows_per_head * head_stride + r % rows_per_head * row_stride;
+  }
 };
 
 /// What the size of a workspace depends on.

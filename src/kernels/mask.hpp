@@ -55,7 +55,7 @@ RowsRange range_of_rows(const std::size_t* key_begin, const std::size_t* key_end
 /// Writes -infinity over the scores of keys [keys.begin, keys.end) of a tile that a row of the panel does not see.
 /// scores is [key][row]; the tile's key 0 is key `tile_begin` of the operand.
 template <class Arch>
-SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows,
+SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t* key_end, const Panel& panel,
                                 std::size_t tile_begin, KeyRange keys, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kPanel = kNr * kW;
@@ -63,7 +63,8 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
   float low[kPanel];
   float high[kPanel];
   for (std::size_t r = 0; r < kPanel; ++r) {
-    const KeyRange row = r < rows ? KeyRange{key_begin[r], key_end[r]} : KeyRange{tile_begin, tile_begin + kBc};
+    const KeyRange row = r < panel.rows ? KeyRange{key_begin[panel.first + r], key_end[panel.first + r]}
+                                        : KeyRange{tile_begin, tile_begin + kBc};
     const auto relative = [&](std::size_t key) {
       return static_cast<float>(key <= tile_begin ? 0 : (key - tile_begin < kBc ? key - tile_begin : kBc));
     };
@@ -71,7 +72,7 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
     high[r] = row.empty() ? 0.0F : relative(row.end);
   }
   const auto masked = simd::splat<Arch>(kMasked);
-  for (std::size_t v = 0; v < kNr; ++v) {
+  for (std::size_t v = 0; v < panel.vectors; ++v) {
     const auto lo = simd::load<Arch>(low + v * kW);
     const auto hi = simd::load<Arch>(high + v * kW);
     float* s = scores + keys.begin * kScoreStride<Arch> + v * kW;
@@ -82,41 +83,68 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
   }
 }
 
-/// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end): the bias, -infinity where the
-/// mask excludes the key. Rows beyond the block up to a whole panel are 0.
+/// One row of the explicit tile, keys in order: the bias, -infinity where the mask excludes the key.
+inline void read_explicit_row(const AttentionBlock& block, std::size_t row, KeyRange keys, float* to) {
+  const auto& mask = block.mask;
+  const auto& bias = block.bias;
+  const std::size_t n = keys.size();
+  if (bias.data == nullptr) {
+    for (std::size_t j = 0; j < n; ++j) to[j] = 0.0F;
+  } else {
+    const std::size_t at = block.row_offset(row, bias.head_stride, bias.row_stride) + keys.begin * bias.column_stride;
+    if (bias.column_stride == 1 && block.bias_dtype == DType::kFloat32) {
+      const float* from = static_cast<const float*>(bias.data) + at;
+      for (std::size_t j = 0; j < n; ++j) to[j] = from[j];
+    } else {
+      for (std::size_t j = 0; j < n; ++j)
+        to[j] = read_element(bias.data, block.bias_dtype, at + j * bias.column_stride);
+    }
+  }
+  if (mask.data != nullptr) {
+    const auto* from =
+        mask.data + block.row_offset(row, mask.head_stride, mask.row_stride) + keys.begin * mask.column_stride;
+    if (mask.column_stride == 1) {
+      for (std::size_t j = 0; j < n; ++j) to[j] = from[j] != 0 ? to[j] : kMasked;
+    } else {
+      for (std::size_t j = 0; j < n; ++j) to[j] = from[j * mask.column_stride] != 0 ? to[j] : kMasked;
+    }
+  }
+}
+
+/// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end), a vector of rows at a time.
 template <class Arch>
 SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, std::size_t tile_begin, KeyRange keys,
                                        float* tile) {
-  constexpr std::size_t kStride = kScoreStride<Arch>;
-  const auto& mask = block.mask;
-  const auto& bias = block.bias;
-  for (std::size_t r = 0; r < kStride; ++r) {
-    float* to = tile + keys.begin * kStride + r;
-    if (r >= block.rows) {
-      for (std::size_t j = keys.begin; j < keys.end; ++j, to += kStride) *to = 0.0F;
-      continue;
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  constexpr std::size_t kLine = round_up(kBc, kW);
+  float lines[kW][kLine];
+  const std::size_t n = keys.size();
+  for (std::size_t first = 0; first < block.rows; first += kW) {
+    for (std::size_t r = 0; r < kW; ++r) {
+      // Lanes beyond the block repeat its last row and are never read.
+      const std::size_t row = first + r < block.rows ? first + r : block.rows - 1;
+      read_explicit_row(block, row, {tile_begin + keys.begin, tile_begin + keys.end}, lines[r]);
+      for (std::size_t j = n; j < round_up(n, kW); ++j) lines[r][j] = 0.0F;
     }
-    std::size_t bias_index = r * bias.row_stride + (tile_begin + keys.begin) * bias.column_stride;
-    std::size_t mask_index = r * mask.row_stride + (tile_begin + keys.begin) * mask.column_stride;
-    for (std::size_t j = keys.begin; j < keys.end; ++j, to += kStride) {
-      float x = 0.0F;
-      if (bias.data != nullptr) x = read_element(bias.data, block.bias_dtype, bias_index);
-      if (mask.data != nullptr && mask.data[mask_index] == 0) x = kMasked;
-      *to = x;
-      bias_index += bias.column_stride;
-      mask_index += mask.column_stride;
+    for (std::size_t j = 0; j < n; j += kW) {
+      simd::Batch<Arch> square[kW];
+      for (std::size_t r = 0; r < kW; ++r) square[r] = simd::load<Arch>(lines[r] + j);
+      simd::transpose<Arch>(square);
+      float* to = tile + (keys.begin + j) * kScoreStride<Arch> + first;
+      const std::size_t left = n - j < kW ? n - j : kW;
+      for (std::size_t k = 0; k < left; ++k) simd::store<Arch>(to + k * kScoreStride<Arch>, square[k]);
     }
   }
 }
 
 /// scores = scores + tile, and -infinity where the tile is -infinity whatever the score.
 template <class Arch>
-SDPA_NOINLINE void apply_explicit_tile(const float* tile, KeyRange keys, float* scores) {
+SDPA_NOINLINE void apply_explicit_tile(const float* tile, KeyRange keys, std::size_t vectors, float* scores) {
   constexpr std::size_t kStride = kScoreStride<Arch>;
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto masked = simd::splat<Arch>(kMasked);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
-    for (std::size_t v = 0; v < kNr; ++v) {
+    for (std::size_t v = 0; v < vectors; ++v) {
       const auto x = simd::load<Arch>(tile + j * kStride + v * kW);
       float* s = scores + j * kStride + v * kW;
       simd::store<Arch>(s, xsimd::select(x == masked, masked, simd::load<Arch>(s) + x));

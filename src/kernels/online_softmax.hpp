@@ -19,12 +19,12 @@ namespace sdpa::kernels {
 /// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l, writes
 /// alpha.
 template <class Arch>
-SDPA_NOINLINE void online_softmax(KeyRange keys, float* scores, float* m, float* l, float* alpha) {
+SDPA_NOINLINE void online_softmax(KeyRange keys, std::size_t vectors, float* scores, float* m, float* l, float* alpha) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
   const auto nothing = simd::splat<Arch>(kMasked);
   const auto zero = simd::splat<Arch>(0.0F);
-  for (std::size_t v = 0; v < kNr; ++v) {
+  for (std::size_t v = 0; v < vectors; ++v) {
     float* const column = scores + v * kW;
     const auto m_before = simd::load<Arch>(m + v * kW);
     auto m_now = m_before;

@@ -57,40 +57,42 @@ SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, st
   }
 }
 
-/// factor * query as [panel][d][2 vectors of rows]. Rows beyond the block repeat the last one: their lanes are never
-/// read.
+/// factor * query as [panel][d][1 or 2 vectors of rows]. Lanes beyond the block repeat its last row and are never read.
 template <class Arch>
-SDPA_NOINLINE void pack_queries(const InputRows& query, std::size_t rows, std::size_t head_dim, double factor,
-                                float* to) {
+SDPA_NOINLINE void pack_queries(const AttentionBlock& block, double factor, float* to) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  constexpr std::size_t kPanel = kNr * kW;
+  const InputRows& query = block.query;
+  const std::size_t head_dim = block.head_dim;
   const auto narrow = static_cast<float>(factor);
   // A factor that float32 cannot hold well (overflow, subnormal) still multiplies exactly in double.
   const bool in_double = factor != 0.0 && !std::isnormal(narrow);
   const auto scaled = [&](float q) { return in_double ? static_cast<float>(factor * q) : narrow * q; };
   const std::size_t whole = query.dtype == DType::kFloat32 && !in_double ? head_dim - head_dim % kW : 0;
   const auto f = simd::splat<Arch>(narrow);
-  for (std::size_t first = 0; first < rows; first += kPanel, to += kPanel * head_dim) {
-    for (std::size_t v = 0; v < kNr; ++v) {
+  for (std::size_t first = 0; first < block.rows; first += kNr * kW) {
+    const Panel panel = panel_at<Arch>(first, block.rows);
+    const std::size_t stride = panel.vectors * kW;
+    for (std::size_t v = 0; v < panel.vectors; ++v) {
       std::size_t index[kW];
       for (std::size_t r = 0; r < kW; ++r) {
         const std::size_t row = first + v * kW + r;
-        index[r] = (row < rows ? row : rows - 1) * query.stride;
+        index[r] = block.row_offset(row < block.rows ? row : block.rows - 1, block.query_head_stride, query.stride);
       }
       float* column = to + v * kW;
       for (std::size_t d = 0; d < whole; d += kW) {
         simd::Batch<Arch> square[kW];
         const float* q = static_cast<const float*>(query.data) + d;
         for (std::size_t r = 0; r < kW; ++r) square[r] = simd::load<Arch>(q + index[r]) * f;
-        xsimd::transpose(square, square + kW);
-        for (std::size_t r = 0; r < kW; ++r) simd::store<Arch>(column + (d + r) * kPanel, square[r]);
+        simd::transpose<Arch>(square);
+        for (std::size_t r = 0; r < kW; ++r) simd::store<Arch>(column + (d + r) * stride, square[r]);
       }
       for (std::size_t d = whole; d < head_dim; ++d) {
         for (std::size_t r = 0; r < kW; ++r) {
-          column[d * kPanel + r] = scaled(read_element(query.data, query.dtype, index[r] + d));
+          column[d * stride + r] = scaled(read_element(query.data, query.dtype, index[r] + d));
         }
       }
     }
+    to += stride * head_dim;
   }
 }
 

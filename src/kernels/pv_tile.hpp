@@ -20,7 +20,7 @@ struct ValueTile {
   std::size_t stride;
   std::size_t columns;      // head_dim_v
   const float* tail;        // [key][tail_stride]: the last columns % (2 vectors) of them, zeros behind
-  std::size_t tail_stride;  // one vector or two; 0 where there is no tail
+  std::size_t tail_stride;  // two vectors; 0 where there is no tail
 };
 
 /// `fresh`: out holds nothing yet and alpha does not count.
@@ -29,8 +29,11 @@ SDPA_INLINE void pv_register_tile(const float* weights, const float* value, std:
                                   bool fresh, const float* alpha, float* out) {
   static_assert(kRows >= 1 && kRows <= TileSize<Arch>::kMr);
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  constexpr std::size_t kStride = kColumnBlock<Arch>;
   using V = simd::Batch<Arch>;
+  // Row r, vector c of an accumulator in column blocks of kNr vectors.
+  const auto at = [](std::size_t r, std::size_t c) {
+    return c / kNr * kScoreStride<Arch> * kColumnBlock<Arch> + r * kColumnBlock<Arch> + c % kNr * kW;
+  };
   V acc[kRows][kVectors];
   if (fresh) {
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -39,7 +42,7 @@ SDPA_INLINE void pv_register_tile(const float* weights, const float* value, std:
   } else {
     for (std::size_t r = 0; r < kRows; ++r) {
       const V a = simd::splat<Arch>(alpha[r]);
-      for (std::size_t c = 0; c < kVectors; ++c) acc[r][c] = simd::load<Arch>(out + r * kStride + c * kW) * a;
+      for (std::size_t c = 0; c < kVectors; ++c) acc[r][c] = simd::load<Arch>(out + at(r, c)) * a;
     }
   }
   SDPA_NO_UNROLL
@@ -54,16 +57,16 @@ SDPA_INLINE void pv_register_tile(const float* weights, const float* value, std:
     value += value_stride;
   }
   for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t c = 0; c < kVectors; ++c) simd::store<Arch>(out + r * kStride + c * kW, acc[r][c]);
+    for (std::size_t c = 0; c < kVectors; ++c) simd::store<Arch>(out + at(r, c), acc[r][c]);
   }
 }
 
 /// Keys [first, last) of one block of columns for `rows` rows (at most kMr) that may all see what they weigh.
-template <class Arch, std::size_t kVectors>
+template <class Arch>
 SDPA_NOINLINE void pv_rows(const float* weights, const float* value, std::size_t value_stride, std::size_t keys,
                            bool fresh, const float* alpha, float* out, std::size_t rows) {
   with_constant<TileSize<Arch>::kMr>(rows, [&](auto constant) {
-    pv_register_tile<Arch, constant(), kVectors>(weights, value, value_stride, keys, fresh, alpha, out);
+    pv_register_tile<Arch, constant(), kNr>(weights, value, value_stride, keys, fresh, alpha, out);
   });
 }
 

@@ -14,37 +14,36 @@
 
 namespace sdpa::kernels {
 
-template <class Arch, std::size_t kKeys>
+template <class Arch, std::size_t kKeys, std::size_t kVectors>
 SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, const float* query, std::size_t head_dim,
                                   float factor, float* scores) {
-  static_assert(kKeys >= 1 && kKeys <= TileSize<Arch>::kMr);
   constexpr std::size_t kW = simd::kWidth<Arch>;
   using V = simd::Batch<Arch>;
-  V acc[kKeys][kNr];
+  V acc[kKeys][kVectors];
   const float* row[kKeys];
   for (std::size_t m = 0; m < kKeys; ++m) {
-    acc[m][0] = acc[m][1] = V(0.0F);
+    for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = V(0.0F);
     row[m] = key + m * key_stride;
   }
   SDPA_NO_UNROLL
   for (std::size_t d = 0; d < head_dim; ++d) {
-    const V q0 = simd::load<Arch>(query);
-    const V q1 = simd::load<Arch>(query + kW);
-    query += kNr * kW;
+    V q[kVectors];
+    for (std::size_t v = 0; v < kVectors; ++v) q[v] = simd::load<Arch>(query + v * kW);
+    query += kVectors * kW;
     for (std::size_t m = 0; m < kKeys; ++m) {
       const V k = simd::splat<Arch>(*row[m]++);
-      acc[m][0] = simd::madd<Arch>(k, q0, acc[m][0]);
-      acc[m][1] = simd::madd<Arch>(k, q1, acc[m][1]);
+      for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = simd::madd<Arch>(k, q[v], acc[m][v]);
     }
   }
   const V f = simd::splat<Arch>(factor);
   for (std::size_t m = 0; m < kKeys; ++m) {
-    simd::store<Arch>(scores + m * kScoreStride<Arch>, acc[m][0] * f);
-    simd::store<Arch>(scores + m * kScoreStride<Arch> + kW, acc[m][1] * f);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      simd::store<Arch>(scores + m * kScoreStride<Arch> + v * kW, acc[m][v] * f);
+    }
   }
 }
 
-/// All of `keys` keys against one panel.
+/// All of `keys` keys against one panel of two vectors.
 template <class Arch>
 SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
                             std::size_t head_dim, float factor, float* scores) {
@@ -52,13 +51,30 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
   const RowTiles tiles = split_rows<kMr>(keys);
   const auto run = [&](auto rows, std::size_t count) {
     for (std::size_t t = 0; t < count; ++t) {
-      qk_register_tile<Arch, rows()>(key, key_stride, query, head_dim, factor, scores);
+      qk_register_tile<Arch, rows(), kNr>(key, key_stride, query, head_dim, factor, scores);
       key += rows() * key_stride;
       scores += rows() * kScoreStride<Arch>;
     }
   };
   if (tiles.tall != 0) with_constant<kMr>(tiles.rows, [&](auto rows) { run(rows, tiles.tall); });
   if (tiles.low != 0) with_constant<kMr>(tiles.rows - 1, [&](auto rows) { run(rows, tiles.low); });
+}
+
+/// The same for a panel of one vector. A whole tile is made of the tall ones; what is left of the last one goes singly.
+template <class Arch>
+SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
+                                   std::size_t head_dim, float factor, float* scores) {
+  static_assert(kBc % kMrSingle == 0);
+  for (; keys >= kMrSingle; keys -= kMrSingle) {
+    qk_register_tile<Arch, kMrSingle, 1>(key, key_stride, query, head_dim, factor, scores);
+    key += kMrSingle * key_stride;
+    scores += kMrSingle * kScoreStride<Arch>;
+  }
+  for (; keys != 0; --keys) {
+    qk_register_tile<Arch, 1, 1>(key, key_stride, query, head_dim, factor, scores);
+    key += key_stride;
+    scores += kScoreStride<Arch>;
+  }
 }
 
 }  // namespace sdpa::kernels

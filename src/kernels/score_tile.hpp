@@ -30,28 +30,36 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
   return {wide, block.head_dim, seen.begin};
 }
 
-/// Scores of keys `keys` (counted from the tile's first) for the panel whose packed queries are given, softcap applied.
+/// Scores of keys `keys` (counted from the tile's first) for one panel, softcap applied. `queries` are the block's,
+/// packed.
 template <class Arch>
 void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
-                   const float* queries, float* scores) {
-  qk_panel<Arch>(key.data + (keys.begin - key.first) * key.stride, key.stride, keys.size(), queries, block.head_dim,
-                 mod.score_factor, scores + keys.begin * kScoreStride<Arch>);
-  if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, scores);
+                   const Panel& panel, const float* queries, float* scores) {
+  const float* from = key.data + (keys.begin - key.first) * key.stride;
+  const float* packed = queries + panel.first * block.head_dim;
+  float* to = scores + keys.begin * kScoreStride<Arch>;
+  if (panel.vectors == 1) {
+    qk_single_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, to);
+  } else {
+    qk_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, to);
+  }
+  if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 
 /// Bias and masks. `keys` is what the rows of the panel may see of the tile by position, `all` what every row sees.
 template <class Arch>
-void mask_scores(const AttentionBlock& block, std::size_t first_row, std::size_t rows, std::size_t tile_begin,
-                 KeyRange keys, KeyRange all, const float* extra, float* scores) {
-  if (extra != nullptr) apply_explicit_tile<Arch>(extra, keys, scores);
-  const auto* begin = block.key_begin + first_row;
-  const auto* end = block.key_end + first_row;
+void mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys, KeyRange all,
+                 const float* extra, float* scores) {
+  if (extra != nullptr) apply_explicit_tile<Arch>(extra + panel.first, keys, panel.vectors, scores);
+  const auto outside = [&](KeyRange range) {
+    mask_outside<Arch>(block.key_begin, block.key_end, panel, tile_begin, range, scores);
+  };
   if (all.empty()) {
-    mask_outside<Arch>(begin, end, rows, tile_begin, keys, scores);
+    outside(keys);
     return;
   }
-  if (keys.begin < all.begin) mask_outside<Arch>(begin, end, rows, tile_begin, {keys.begin, all.begin}, scores);
-  if (all.end < keys.end) mask_outside<Arch>(begin, end, rows, tile_begin, {all.end, keys.end}, scores);
+  if (keys.begin < all.begin) outside({keys.begin, all.begin});
+  if (all.end < keys.end) outside({all.end, keys.end});
 }
 
 /// `range` (keys of the operand) cut to a tile and counted from its first key; {0, 0} where nothing is left.

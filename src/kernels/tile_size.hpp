@@ -18,6 +18,9 @@ inline constexpr std::size_t kNr = 2;  // vectors of a register tile
 // the first-level cache; anything from 32 to 256 measured equal.
 inline constexpr std::size_t kBc = 96;
 
+// Keys of a register tile whose panel is a single vector of queries: eight independent chains hide the latency.
+inline constexpr std::size_t kMrSingle = 8;
+
 template <class Arch>
 struct TileSize {
   static constexpr std::size_t kMr =
@@ -54,6 +57,20 @@ inline constexpr std::size_t kScoreStride = round_up(TileSize<Arch>::kBr, kNr* s
 // Columns of the accumulator that lie together, [column block][row][kColumnBlock], for the same reason.
 template <class Arch>
 inline constexpr std::size_t kColumnBlock = kNr* simd::kWidth<Arch>;
+
+/// Rows that are computed side by side: two vectors of lanes, or one where no more are left.
+struct Panel {
+  std::size_t first;    // row of the block
+  std::size_t rows;     // of them in use
+  std::size_t vectors;  // 1 or 2
+};
+
+template <class Arch>
+constexpr Panel panel_at(std::size_t first, std::size_t block_rows) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const std::size_t left = block_rows - first;
+  return {first, left < kNr * kW ? left : kNr * kW, left <= kW ? std::size_t{1} : kNr};
+}
 
 /// n rows as `tall` register tiles of `rows` rows and then `low` tiles of one row less. A full set and a rest of one
 /// row would waste most of the last tile.

@@ -112,6 +112,12 @@ SDPA_INLINE Batch<Arch> exponent_from_low_bits(Batch<Arch> x) {
   return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<std::int32_t>(x) << 23);
 }
 
+/// Transposes a square of vectors in place.
+template <class Arch>
+SDPA_INLINE void transpose(Batch<Arch> (&square)[kWidth<Arch>]) {
+  xsimd::transpose(square, square + kWidth<Arch>);
+}
+
 /// A pointer the compiler knows nothing about. Constants read through it stay loads before the loop; V8 13.6 to 15.0
 /// rebuilds a vector constant that is written in the code at every use.
 template <class T>
