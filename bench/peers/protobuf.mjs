@@ -60,6 +60,6 @@ export const rawInt64 = (value) => littleEndian(8, 'setBigInt64', BigInt(value))
  */
 function littleEndian(size, setter, value) {
   const bytes = new Uint8Array(size);
-  new DataView(bytes.buffer)[setter](0, value, true);
+  /** @type {any} */ (new DataView(bytes.buffer))[setter](0, value, true);
   return bytes;
 }
