@@ -44,7 +44,7 @@ export async function build({ log = createLog(), env }) {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const builds = readWasm(version);
     log('writing dist/');
-    writeGenerated(builds);
+    await writeGenerated(builds);
     await writePackage(builds);
     if (writeDemo()) log('writing build/demo');
     await checkSizes(log);

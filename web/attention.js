@@ -70,13 +70,25 @@ class Placement {
  * @returns {{ out: any, lse?: Tensor, scores?: Tensor }}
  */
 export function attention(runtime, query, key, value, options) {
-  const { exports } = runtime;
+  void runtime.exports; // throws once the instance is disposed of
   const call = readCall(runtime, query, key, value, options);
   const shape = outShape(call);
+  return compute(runtime, call, shape, readOut(runtime, call, shape, product('out', shape)));
+}
+
+/**
+ * Runs a call that has been checked.
+ * @param {Runtime} runtime
+ * @param {AttentionCall} call
+ * @param {number[]} shape of out
+ * @param {Out} out
+ * @returns {{ out: any, lse?: Tensor, scores?: Tensor }}
+ */
+export function compute(runtime, call, shape, out) {
+  const { exports } = runtime;
   const count = product('out', shape);
   const lseCount = call.returnLse ? product('lse', lseShape(call)) : 0;
   const scoresCount = call.scores ? product('scores', scoresShape(call)) : 0;
-  const out = readOut(runtime, call, shape, count);
   if (count === 0 || call.seqlenKv === 0) return emptyResult(runtime, call, shape, count, out);
 
   const place = new Placement(call, out.pointer !== 0, count, lseCount, scoresCount);

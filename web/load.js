@@ -2,6 +2,7 @@
 
 import { AttentionError, loadError, rangeError, show, typeError } from './errors.js';
 import { features } from './features.js';
+import { inflate } from './inflate.js';
 import { instantiate } from './runtime.js';
 import { Sdpa } from './sdpa.js';
 import { selfTest } from './self-test.js';
@@ -13,11 +14,13 @@ import { variantOrder } from './variants.js';
  * @property {'auto' | import('./variants.js').Variant} [variant] the build to take; 'auto' takes the fastest that this engine runs
  * @property {import('./source.js').WasmSource} [wasm] a URL, a path (outside of pages), bytes, a Response or a WebAssembly.Module to use
  *   instead of the embedded builds
- * @property {number | 'auto'} [threads] workers for asynchronous calls; 0 = none
- * @property {number} [maxMemory] most bytes that the instance may allocate at once (`memory().held`); 4 GB where absent
+ * @property {number | 'auto'} [threads] most workers for asynchronous calls, the first of which starts them; 0 = none; 'auto' (also where
+ *   absent) = as many as the machine runs at once, at most 8
+ * @property {number} [maxMemory] most bytes that the instance may allocate at once (`memory().held`), and each of
+ *   its workers; 4 GB where absent
  */
 
-/** @typedef {{ readonly simd: string, readonly relaxed: string, readonly scalar: string }} Embedded the builds in base64 */
+/** @typedef {{ readonly simd: string, readonly relaxed: string, readonly scalar: string }} Embedded the builds, packed (raw DEFLATE) and in base64 */
 
 const known = ['variant', 'wasm', 'threads', 'maxMemory'];
 
@@ -28,10 +31,10 @@ const known = ['variant', 'wasm', 'threads', 'maxMemory'];
  */
 export async function loadWith(embedded, options = {}) {
   checkOptions(options);
-  const { wasm, maxMemory = Infinity } = options;
+  const { wasm, maxMemory = Infinity, threads = 'auto' } = options;
   const variants = variantOrder(features(), options);
   if (wasm !== undefined) {
-    const sdpa = await start(await compileSource(wasm), maxMemory);
+    const sdpa = await start({ module: await compileSource(wasm), bytes: null, maxMemory }, threads);
     if (options.variant !== undefined && options.variant !== 'auto' && options.variant !== sdpa.variant) {
       throw rangeError(
         'option',
@@ -50,7 +53,8 @@ export async function loadWith(embedded, options = {}) {
   const failures = [];
   for (const variant of variants) {
     try {
-      return await start(await compileBytes(decodeBase64(embedded[variant]), {}), maxMemory);
+      const bytes = () => inflate(decodeBase64(embedded[variant]));
+      return await start({ module: await compileBytes(bytes(), {}), bytes, maxMemory }, threads);
     } catch (error) {
       // Neither depends on the build.
       if (AttentionError.is(error) && (error.code === 'version-mismatch' || error.code === 'out-of-memory'))
@@ -65,20 +69,20 @@ export async function loadWith(embedded, options = {}) {
 }
 
 /**
- * @param {object} module a WebAssembly.Module
- * @param {number} maxMemory
+ * @param {import('./pool/member.js').Program} program
+ * @param {number | 'auto'} threads
  */
-async function start(module, maxMemory) {
+async function start(program, threads) {
   let runtime;
   try {
-    runtime = await instantiate(module, maxMemory);
+    runtime = await instantiate(program.module, program.maxMemory);
     selfTest(runtime);
   } catch (cause) {
     runtime?.dispose();
     if (AttentionError.is(cause)) throw cause;
     throw loadError('load-failed', `the wasm binary does not start: ${messageOf(cause)}`, { cause });
   }
-  return new Sdpa(runtime);
+  return new Sdpa(runtime, program, threads);
 }
 
 /** @param {LoadOptions} options */

@@ -1,34 +1,48 @@
 // A loaded instance: the object that load() resolves to.
 
 import { attention } from './attention.js';
+import { attentionAsync } from './attention-async.js';
 import { disposeSymbol } from './dispose.js';
 import { rangeError, show, typeError } from './errors.js';
 import { dtypeBytes } from './frame.js';
+import { Pool } from './pool/pool.js';
 import { product, readShape, SdpaTensor } from './tensor.js';
 import { version } from './version.js';
 
 /**
  * @typedef {import('./tensor.js').TensorLike} TensorLike
  * @typedef {import('./options.js').AttentionOptions} AttentionOptions
+ * @typedef {import('./attention-async.js').AttentionAsyncOptions} AttentionAsyncOptions
  */
 
 /** One wasm module with its memory. Made by load(); independent of every other. */
 export class Sdpa {
   /** @type {import('./runtime.js').Runtime} */
   #runtime;
+  /** @type {Pool} */
+  #pool;
 
   /**
    * @param {import('./runtime.js').Runtime} runtime
+   * @param {import('./pool/member.js').Program} program what workers start from
+   * @param {number | 'auto'} threads most workers
    * @internal
    */
-  constructor(runtime) {
+  constructor(runtime, program, threads) {
     this.#runtime = runtime;
+    this.#pool = new Pool(runtime, program, threads);
     /** The build in use. */
     this.variant = runtime.variant;
-    /** Workers in use; 0 = everything runs on the caller's thread. */
-    this.threads = 0;
     /** The package's version. */
     this.version = version;
+  }
+
+  /**
+   * Workers that run now: none before the first asynchronous call, which starts as many as it can use, and none where the host allows
+   * no worker.
+   */
+  get threads() {
+    return this.#pool.threads;
   }
 
   /**
@@ -45,6 +59,22 @@ export class Sdpa {
    */
   attention(query, key, value, options) {
     return /** @type {any} */ (attention(this.#runtime, query, key, value, options));
+  }
+
+  /**
+   * attention() on workers, or where there are none in slices on the caller's thread with rests in between: the same bits. The inputs
+   * are copied before it returns. Calls begin in the order in which they are made.
+   * @template {AttentionAsyncOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} query
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {O} [options] those of attention(), `signal` and `onProgress`. `out` is written while the call runs, so that after a
+   *   rejection it may hold part of the result
+   * @returns {Promise<import('./attention.js').AttentionResult<O>>} rejects with the errors of attention(), with the signal's reason, or
+   *   with what onProgress throws; the instance stays usable. `disposed` where it is disposed of meanwhile
+   */
+  attentionAsync(query, key, value, options) {
+    return /** @type {any} */ (attentionAsync(this.#runtime, this.#pool, this, query, key, value, options));
   }
 
   /**
@@ -65,15 +95,19 @@ export class Sdpa {
   }
 
   /**
-   * @returns {{ held: number, peak: number, wasm: number }} bytes: allocated now, their maximum since load, size of the
-   *   wasm memory
+   * @returns {{ held: number, peak: number, wasm: number }} bytes of this thread's module: allocated now, their maximum since load,
+   *   size of the wasm memory. Each worker has a memory of its own besides, and as much of it as maxMemory allows
    */
   memory() {
     return this.#runtime.memory();
   }
 
-  /** Lets go of the module and its memory. Calling it again does nothing; calling anything else is an error, `disposed`. */
+  /**
+   * Lets go of the module and its memory, and ends the workers; calls that run reject with the error `disposed`. Calling it again does
+   * nothing; calling anything else is an error, `disposed`.
+   */
   dispose() {
+    this.#pool.close(rangeError('disposed', 'this sdpa instance has been disposed of while the call ran'));
     this.#runtime.dispose();
   }
 

@@ -15,6 +15,7 @@ export { version } from './version.js';
  * @typedef {import('./tensor.js').Tensor} Tensor
  * @typedef {import('./tensor.js').TensorLike} TensorLike
  * @typedef {import('./options.js').AttentionOptions} AttentionOptions
+ * @typedef {import('./attention-async.js').AttentionAsyncOptions} AttentionAsyncOptions
  * @typedef {import('./variants.js').Variant} Variant
  */
 

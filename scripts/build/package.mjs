@@ -3,7 +3,7 @@
 import { build as bundle } from 'esbuild';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { deflateRawSync, gzipSync } from 'node:zlib';
 import { run } from '../lib/exec.mjs';
 import { BUILD, logFile, ROOT } from '../lib/project.mjs';
 import { listFiles, OutputFolder } from './files.mjs';
@@ -19,15 +19,33 @@ const ENTRIES = ['index.js', 'slim.js', 'compat/onnx.js', 'io/index.js'];
 /** Most bytes that a build may have; raw for one wasm file, gzipped for the default entry with everything in it. */
 const LIMITS = { wasm: 60 * 1024, entry: 120 * 1024 };
 
+/** An ES module's address is nothing in a script and in CommonJS. */
+const NO_ADDRESS = { 'import.meta.url': 'undefined' };
+
 /**
  * What the sources import from web/generated/.
  * @param {import('./wasm.mjs').WasmBuilds} builds
  */
-export function writeGenerated({ glue, wasm }) {
+export async function writeGenerated({ glue, wasm }) {
   const folder = new OutputFolder(join(WEB, 'generated'));
-  const builds = VARIANTS.map((variant) => `  ${variant}: '${wasm[variant].toString('base64')}',\n`).join('');
+  // Packed: base64 hides from a server's gzip what is alike.
+  const pack = (/** @type {Uint8Array} */ bytes) => deflateRawSync(bytes, { level: 9 }).toString('base64');
+  const builds = VARIANTS.map((variant) => `  ${variant}: '${pack(wasm[variant])}',\n`).join('');
   folder.write('glue.js', `/* eslint-disable */\n${glue}`);
   folder.write('embedded.js', `export const embedded = {\n${builds}};\n`);
+  // One script that needs no other file, for pages and hosts where a worker cannot load one.
+  const { outputFiles } = await bundle({
+    entryPoints: [join(WEB, 'pool/worker.js')],
+    bundle: true,
+    write: false,
+    minify: true,
+    format: 'iife',
+    platform: 'neutral',
+    target: 'es2022',
+    legalComments: 'none',
+    define: NO_ADDRESS,
+  });
+  folder.write('worker-text.js', `export const workerText = ${JSON.stringify(outputFiles[0].text)};\n`);
 }
 
 /**
@@ -59,6 +77,7 @@ async function writeCommonJs(dist) {
     packages: 'external',
     target: 'es2022',
     legalComments: 'inline',
+    define: NO_ADDRESS,
   });
   for (const { path, contents } of outputFiles) dist.write(path.slice(DIST.length + 1), contents);
 }

@@ -1,2 +1,2 @@
-/** The wasm builds in base64, written by the build. */
+/** The wasm builds, packed (raw DEFLATE) and in base64, written by the build. */
 export declare const embedded: { readonly simd: string; readonly relaxed: string; readonly scalar: string };

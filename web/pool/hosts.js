@@ -1,0 +1,139 @@
+// The ways in which a host may start a worker. Which globals exist is asked when the first worker is wanted, and no way is believed
+// to work before a worker of it has answered.
+
+import { workerText } from '../generated/worker-text.js';
+import { messageOf } from '../source.js';
+import { workerUrl } from './module-url.js';
+
+/**
+ * What a worker's side of the pool is told.
+ * @typedef {{ message(data: any): void, lost(reason: string): void }} Listener
+ *
+ * A running worker. hold() and letGo() say whether it keeps a Node process alive.
+ * @typedef {{ post(message: any, transfer: any[]): void, stop(): void, hold(): void, letGo(): void }} Link
+ *
+ * @typedef {object} Way
+ * @property {boolean} proven whether a worker of it has answered
+ * @property {(listener: Listener) => Link} open may throw
+ */
+
+/** @returns {Promise<Way[]>} the best first */
+export async function findWays() {
+  const { Worker, Blob, URL } = /** @type {any} */ (globalThis);
+  /** @type {Way[]} */
+  const ways = [];
+  if (typeof Worker === 'function') {
+    const url = workerUrl();
+    if (url) ways.push({ proven: false, open: (listener) => openWeb(Worker, url, { type: 'module' }, listener) });
+    if (typeof Blob === 'function' && typeof URL?.createObjectURL === 'function') {
+      ways.push({ proven: false, open: (listener) => openBlob(Worker, listener) });
+    }
+  }
+  const threads = await nodeModule('worker_threads');
+  if (typeof threads?.Worker === 'function') {
+    ways.push({ proven: false, open: (listener) => openNode(threads.Worker, listener) });
+  }
+  return ways;
+}
+
+/** @returns {Promise<number>} threads that run at once on this machine; 1 where nothing tells */
+export async function countCores() {
+  const { hardwareConcurrency } = /** @type {any} */ (globalThis.navigator ?? {});
+  if (hardwareConcurrency > 0) return hardwareConcurrency;
+  const os = await nodeModule('os');
+  return os?.availableParallelism?.() ?? os?.cpus?.().length ?? 1;
+}
+
+/**
+ * One of Node's own modules, by a lookup at run time, so that no bundler looks for it.
+ * @param {string} name
+ * @returns {Promise<any>} undefined outside of Node
+ */
+async function nodeModule(name) {
+  const { process } = /** @type {any} */ (globalThis);
+  if (!process?.versions?.node) return undefined;
+  try {
+    const id = `node:${name}`;
+    // Node before 20.16 has no getBuiltinModule.
+    return process.getBuiltinModule?.(id) ?? (await import(/* webpackIgnore: true */ /* @vite-ignore */ id));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {any} Worker
+ * @param {string} url
+ * @param {object} options
+ * @param {Listener} listener
+ * @returns {Link}
+ */
+function openWeb(Worker, url, options, listener) {
+  const worker = new Worker(url, { name: 'sdpa', ...options });
+  worker.onmessage = (/** @type {any} */ event) => listener.message(event.data);
+  worker.onmessageerror = () => listener.lost('a message could not be read');
+  worker.onerror = (/** @type {any} */ event) => {
+    event.preventDefault?.();
+    listener.lost(event.message || 'the worker did not start');
+  };
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    stop: () => {
+      worker.onmessage = worker.onmessageerror = worker.onerror = null;
+      worker.terminate();
+    },
+    // Hosts with both kinds of workers have these.
+    hold: () => worker.ref?.(),
+    letGo: () => worker.unref?.(),
+  };
+}
+
+/**
+ * @param {any} Worker
+ * @param {Listener} listener
+ * @returns {Link}
+ */
+function openBlob(Worker, listener) {
+  const url = URL.createObjectURL(new Blob([workerText], { type: 'text/javascript' }));
+  try {
+    return openWeb(
+      Worker,
+      url,
+      {},
+      {
+        message: (data) => {
+          // It has been read: revoking is for addresses that somebody may still look up.
+          if (data.type === 'alive') URL.revokeObjectURL(url);
+          listener.message(data);
+        },
+        lost: (reason) => {
+          URL.revokeObjectURL(url);
+          listener.lost(reason);
+        },
+      },
+    );
+  } catch (error) {
+    URL.revokeObjectURL(url);
+    throw error;
+  }
+}
+
+/**
+ * @param {any} Worker
+ * @param {Listener} listener
+ * @returns {Link}
+ */
+function openNode(Worker, listener) {
+  // No flags, preloaded modules or streams of the process: its output is not to be written to, nor listened to.
+  const worker = new Worker(workerText, { eval: true, execArgv: [], stdout: true, stderr: true, name: 'sdpa' });
+  worker.on('message', listener.message);
+  worker.on('messageerror', () => listener.lost('a message could not be read'));
+  worker.on('error', (/** @type {unknown} */ error) => listener.lost(messageOf(error)));
+  worker.on('exit', (/** @type {number} */ code) => listener.lost(`the worker ended with status ${code}`));
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    stop: () => void worker.terminate(),
+    hold: () => worker.ref(),
+    letGo: () => worker.unref(),
+  };
+}

@@ -1,0 +1,155 @@
+// Computes slices with one instance, on whatever thread: keys and values of a unit stay in wasm memory between its slices.
+
+import { compute } from '../attention.js';
+import { alignCodes } from '../frame.js';
+import { copyIn, Operand } from '../operand.js';
+import { AttentionCall } from '../options.js';
+import { Out } from '../output.js';
+import { outShape } from '../validate.js';
+
+/**
+ * @typedef {import('../runtime.js').Runtime} Runtime
+ * @typedef {import('../tensor.js').DType} DType
+ */
+
+/**
+ * Keys and values of a unit, (batch, heads, seqlen, headDim or headDimV).
+ * @typedef {object} Keys
+ * @property {Float32Array | Uint16Array} key
+ * @property {DType} keyDtype
+ * @property {Float32Array | Uint16Array} value
+ * @property {DType} valueDtype
+ * @property {number} batch
+ * @property {number} heads
+ * @property {number} seqlen
+ * @property {number} headDim
+ * @property {number} headDimV
+ */
+
+/**
+ * Part of a mask or bias, of rank 4.
+ * @typedef {{ data: Float32Array | Uint16Array | Uint8Array, dtype: DType, shape: number[] }} Piece
+ */
+
+/**
+ * One slice: plain data that can be sent to another thread. Arrays of numbers have one for each batch entry.
+ * @typedef {object} SliceWork
+ * @property {number} heads query heads of each batch entry
+ * @property {number} rows of each head
+ * @property {Float32Array | Uint16Array} query (batch, heads, rows, headDim)
+ * @property {DType} queryDtype
+ * @property {Piece | null} mask
+ * @property {Piece | null} bias
+ * @property {number[]} offsets positions of row 0
+ * @property {number[] | null} queryLengths
+ * @property {number[] | null} kvLengths
+ * @property {number} scale
+ * @property {number} softcap
+ * @property {boolean} causal
+ * @property {number} windowLeft
+ * @property {number} windowRight
+ * @property {boolean} returnLse
+ * @property {number} scores stage
+ */
+
+/**
+ * @typedef {object} SliceResult
+ * @property {Float32Array} out (batch, heads, rows, headDimV)
+ * @property {Float32Array | undefined} lse (batch, heads, rows)
+ * @property {Float32Array | undefined} scores (batch, heads, rows, seqlen)
+ * @property {number} milliseconds
+ */
+
+export class SliceRunner {
+  /** @type {Runtime} */
+  #runtime;
+  /** The keys without their elements, which lie in wasm memory. @type {Omit<Keys, 'key' | 'value'> | null} */
+  #keys = null;
+  #key = { pointer: 0, bytes: 0 };
+  #value = { pointer: 0, bytes: 0 };
+
+  /** @param {Runtime} runtime */
+  constructor(runtime) {
+    this.#runtime = runtime;
+  }
+
+  /**
+   * Takes the keys and values of the slices that follow.
+   * @param {Keys} keys
+   * @throws RangeError `out-of-memory`
+   */
+  hold(keys) {
+    this.free();
+    const { key, value, ...rest } = keys;
+    this.#key = this.#place(key, rest.keyDtype);
+    this.#value = this.#place(value, rest.valueDtype);
+    this.#keys = rest;
+  }
+
+  /** Lets go of them. */
+  free() {
+    for (const { pointer, bytes } of [this.#key, this.#value]) if (pointer) this.#runtime.release(pointer, bytes);
+    this.#key = this.#value = { pointer: 0, bytes: 0 };
+    this.#keys = null;
+  }
+
+  /**
+   * @param {SliceWork} work
+   * @returns {SliceResult}
+   */
+  run(work) {
+    const keys = this.#keys;
+    if (!keys) throw new Error('a slice came before its keys');
+    const { batch, heads, seqlen, headDim, headDimV } = keys;
+    const start = performance.now();
+    const call = new AttentionCall();
+    call.batch = batch;
+    call.numHeads = work.heads;
+    call.numKvHeads = heads;
+    call.seqlenQ = work.rows;
+    call.seqlenKv = seqlen;
+    call.headDim = headDim;
+    call.headDimV = headDimV;
+    call.query = operand(work.query, work.queryDtype, [batch, work.heads, work.rows, headDim], 0);
+    call.key = operand(nothing, keys.keyDtype, [batch, heads, seqlen, headDim], this.#key.pointer);
+    call.value = operand(nothing, keys.valueDtype, [batch, heads, seqlen, headDimV], this.#value.pointer);
+    call.mask = work.mask && operand(work.mask.data, work.mask.dtype, work.mask.shape, 0);
+    call.bias = work.bias && operand(work.bias.data, work.bias.dtype, work.bias.shape, 0);
+    const { offsets, queryLengths, kvLengths } = work;
+    call.align = alignCodes.offset;
+    // One number where it can be: it may lie outside of 32 bits.
+    if (offsets.every((offset) => offset === offsets[0])) call.queryOffset = offsets[0];
+    else call.queryOffsets = Int32Array.from(offsets);
+    call.queryLengths = queryLengths && Int32Array.from(queryLengths);
+    call.kvLengths = kvLengths && Int32Array.from(kvLengths);
+    const { scale, softcap, causal, windowLeft, windowRight, returnLse, scores } = work;
+    Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, returnLse, scores });
+    const result = compute(this.#runtime, call, outShape(call), new Out(null, null, 0));
+    return {
+      out: result.out.data,
+      lse: result.lse?.data,
+      scores: result.scores?.data,
+      milliseconds: performance.now() - start,
+    };
+  }
+
+  /**
+   * @param {Float32Array | Uint16Array} data
+   * @param {DType} dtype
+   */
+  #place(data, dtype) {
+    const block = { pointer: this.#runtime.allocate(data.byteLength, 'keys and values'), bytes: data.byteLength };
+    copyIn(this.#runtime, operand(data, dtype, [data.length], 0), block.pointer);
+    return block;
+  }
+}
+
+const nothing = /* @__PURE__ */ new Float32Array(0);
+
+/**
+ * @param {any} data
+ * @param {DType} dtype
+ * @param {number[]} shape
+ * @param {number} pointer
+ */
+const operand = (data, dtype, shape, pointer) => new Operand(data, dtype, shape, data.length, pointer);

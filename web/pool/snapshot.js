@@ -1,0 +1,152 @@
+// The inputs of an asynchronous call, copied when it is made, and the pieces of them that slices need.
+
+import { outOfMemory } from '../errors.js';
+import { dtypeBytes } from '../frame.js';
+import { arrayKind } from '../tensor.js';
+import { copyOf, rectangle } from './blocks.js';
+import { offsetOf } from './cost.js';
+
+/**
+ * @typedef {import('../operand.js').Operand} Operand
+ * @typedef {import('../options.js').AttentionCall} AttentionCall
+ * @typedef {import('../runtime.js').Runtime} Runtime
+ * @typedef {import('./deal.js').Slice} Slice
+ * @typedef {import('./deal.js').Unit} Unit
+ * @typedef {import('./slice-runner.js').Keys} Keys
+ * @typedef {import('./slice-runner.js').SliceWork} SliceWork
+ * @typedef {import('./slice-runner.js').Piece} Piece
+ */
+
+/**
+ * An operand's elements in an array of their own; 16-bit floats as raw bits, booleans as bytes.
+ * @param {Runtime} runtime
+ * @param {Operand} operand
+ * @returns {Float32Array | Uint16Array | Uint8Array}
+ */
+function copyOperand(runtime, { data, dtype, count, pointer }) {
+  if (pointer !== 0) {
+    const memory = dtype === 'float32' ? runtime.floats : dtype === 'bool' ? runtime.bytes : runtime.halves;
+    const at = pointer / dtypeBytes[dtype];
+    return memory.slice(at, at + count);
+  }
+  if (dtype === 'float32') return new Float32Array(data);
+  if (dtype === 'bool') return new Uint8Array(data);
+  if (arrayKind(data) === 'Uint16Array') return new Uint16Array(data);
+  return new Uint16Array(data.buffer, data.byteOffset, count).slice();
+}
+
+export class Snapshot {
+  /** @type {AttentionCall} */
+  #call;
+  #query;
+  #key;
+  #value;
+  #mask;
+  #bias;
+
+  /**
+   * @param {Runtime} runtime
+   * @param {AttentionCall} call
+   * @throws RangeError `out-of-memory`
+   */
+  constructor(runtime, call) {
+    this.#call = call;
+    const { query, key, value, mask, bias } = call;
+    try {
+      this.#query = copyOperand(runtime, query);
+      this.#key = copyOperand(runtime, key);
+      this.#value = copyOperand(runtime, value);
+      this.#mask = mask && copyOperand(runtime, mask);
+      this.#bias = bias && copyOperand(runtime, bias);
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
+      const bytes = [query, key, value, mask, bias].reduce((sum, operand) => sum + (operand?.bytes ?? 0), 0);
+      throw outOfMemory(bytes, 0, 'a copy of the inputs', cause);
+    }
+  }
+
+  /**
+   * Keys and values of a unit, (batch, heads, keys, size) whatever the layout.
+   * @param {Unit} unit
+   * @returns {Keys}
+   */
+  keys({ b, batch, g, kvHeads }) {
+    const { key, value, layout, numKvHeads, seqlenKv, headDim, headDimV } = this.#call;
+    /** @param {any} data @param {number} width */
+    const copy = (data, width) =>
+      copyOf(rectangle(data, layout === 1, [numKvHeads, seqlenKv, width], [b, g, 0]), [
+        batch,
+        kvHeads,
+        seqlenKv,
+        width,
+      ]);
+    return {
+      key: copy(this.#key, headDim),
+      keyDtype: key.dtype,
+      value: copy(this.#value, headDimV),
+      valueDtype: value.dtype,
+      batch,
+      heads: kvHeads,
+      seqlen: seqlenKv,
+      headDim,
+      headDimV,
+    };
+  }
+
+  /**
+   * A slice as a call of its own: where its rows stand is said by offsets, so that the result has the same bits.
+   * @param {Slice} slice
+   * @returns {SliceWork}
+   */
+  work({ unit, head, heads, row, rows }) {
+    const call = this.#call;
+    const { b, batch } = unit;
+    const h = unit.g * (call.numHeads / call.numKvHeads) + head;
+    const { scale, softcap, causal, windowLeft, windowRight, returnLse, scores, layout, headDim } = call;
+    const query = rectangle(this.#query, layout === 1, [call.numHeads, call.seqlenQ, headDim], [b, h, row]);
+    const entries = Array.from({ length: batch }, (_, i) => b + i);
+    const { queryLengths, kvLengths } = call;
+    const from = [b, h, row];
+    const sizes = [batch, heads, rows];
+    return {
+      heads,
+      rows,
+      query: copyOf(query, [batch, heads, rows, headDim]),
+      queryDtype: call.query.dtype,
+      mask: piece(call.mask, this.#mask, from, sizes),
+      bias: piece(call.bias, this.#bias, from, sizes),
+      offsets: entries.map((entry) => offsetOf(call, entry) + row),
+      queryLengths: queryLengths && entries.map((entry) => Math.min(rows, Math.max(0, queryLengths[entry] - row))),
+      kvLengths: kvLengths && entries.map((entry) => kvLengths[entry]),
+      scale,
+      softcap,
+      causal,
+      windowLeft,
+      windowRight,
+      returnLse,
+      scores,
+    };
+  }
+}
+
+/**
+ * The piece of a mask or bias that a slice needs; dimensions of size 1 stay so.
+ * @param {Operand | null} operand
+ * @param {any} data
+ * @param {readonly number[]} from batch entry, head, row
+ * @param {readonly number[]} sizes
+ * @returns {Piece | null}
+ */
+function piece(operand, data, from, sizes) {
+  if (!operand) return null;
+  const [batch, heads, rows, columns] = operand.shape;
+  /** @param {number} d */
+  const start = (d) => (operand.shape[d] === 1 ? 0 : from[d]);
+  /** @param {number} d */
+  const size = (d) => (operand.shape[d] === 1 ? 1 : sizes[d]);
+  /** @type {[number, number, number, number]} */
+  const shape = [size(0), size(1), size(2), columns];
+  // A dimension of size 1 stays where it is; batch only tells how far apart the entries are.
+  const where = rectangle(data, false, [heads, rows, columns], [start(0), start(1), start(2)]);
+  return { data: copyOf(batch === 1 ? { ...where, batch: 0 } : where, shape), dtype: operand.dtype, shape };
+}

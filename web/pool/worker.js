@@ -1,0 +1,83 @@
+// The program of a worker: an instance of its own, and slices as they come. The build also puts it, with all that it imports, into
+// one script that runs as a classic worker.
+
+import { AttentionError } from '../errors.js';
+import { instantiate } from '../runtime.js';
+import { messageOf } from '../source.js';
+import { SliceRunner } from './slice-runner.js';
+
+/**
+ * What a worker is told.
+ * @typedef {{ type: 'start', module?: object, bytes?: Uint8Array<ArrayBuffer>, maxMemory: number }} Start
+ * @typedef {{ type: 'slice', id: number, keys: import('./slice-runner.js').Keys | null, work: import('./slice-runner.js').SliceWork }} SliceMessage
+ * @typedef {{ type: 'free' }} Free keys and values
+ *
+ * What it says.
+ * @typedef {{ code?: import('../errors.js').ErrorCode, message: string, needed?: number, allowed?: number }} Failure
+ * @typedef {{ type: 'alive' } | { type: 'ready' } | { type: 'unreadable' } | { type: 'failed', error: Failure }
+ *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult } | { type: 'error', id: number, error: Failure }} Reply
+ */
+
+const node = /** @type {any} */ (globalThis).process?.versions?.node
+  ? /** @type {any} */ ((globalThis).process.getBuiltinModule ?? /** @type {any} */ (globalThis).require)?.(
+      'node:worker_threads',
+    )
+  : undefined;
+/** @type {any} */
+const port = node?.parentPort ?? globalThis;
+
+/** @type {SliceRunner | null} */
+let runner = null;
+
+port.onmessage = (/** @type {{ data: Start | SliceMessage | Free }} */ { data }) => {
+  if (data.type === 'start') void start(data);
+  else if (data.type === 'slice') run(data);
+  else runner?.free();
+};
+// Where a WebAssembly.Module may not be sent.
+port.onmessageerror = () => reply({ type: 'unreadable' });
+reply({ type: 'alive' });
+
+/**
+ * @param {Reply} message
+ * @param {ArrayBufferLike[]} [transfer]
+ */
+function reply(message, transfer = []) {
+  port.postMessage(message, transfer);
+}
+
+/** @param {Start} message */
+async function start({ module, bytes, maxMemory }) {
+  try {
+    const compiled = module ?? (await WebAssembly.compile(/** @type {Uint8Array<ArrayBuffer>} */ (bytes)));
+    runner = new SliceRunner(await instantiate(compiled, maxMemory));
+    reply({ type: 'ready' });
+  } catch (error) {
+    reply({ type: 'failed', error: describe(error) });
+  }
+}
+
+/** @param {SliceMessage} message */
+function run({ id, keys, work }) {
+  try {
+    if (!runner) throw new Error('a slice came before the start');
+    if (keys) runner.hold(keys);
+    const results = runner.run(work);
+    const { out, lse, scores } = results;
+    const arrays = [out, lse, scores].flatMap((array) => (array ? [array.buffer] : []));
+    reply({ type: 'done', id, results }, arrays);
+  } catch (error) {
+    reply({ type: 'error', id, error: describe(error) });
+  }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {Failure}
+ */
+function describe(error) {
+  const message = messageOf(error);
+  if (!AttentionError.is(error)) return { message };
+  const { code, needed, allowed } = error;
+  return { code, message, needed, allowed };
+}
