@@ -107,6 +107,11 @@ export class Deal {
     this.#fresh.sort((a, b) => a.left - b.left);
   }
 
+  /** Whether there is nothing to take. */
+  get empty() {
+    return this.#fresh.length === 0 && this.#open.size === 0;
+  }
+
   /**
    * The next slice for a thread that has the keys of `held`: of the same unit while there is some of it, then of one that nobody
    * has begun, then of the one with most left to do.

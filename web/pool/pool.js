@@ -250,9 +250,10 @@ export class Pool {
     /** @type {Unit | null} */
     let held = null;
     try {
-      // Not before attentionAsync() has returned.
-      for (await nextTask(); !this.#closed && this.threads === 0; await nextTask()) {
-        const assignment = this.#take(held, 0);
+      do {
+        // Also before the first: attentionAsync() has not returned yet.
+        await nextTask();
+        const assignment = this.#closed || this.threads > 0 ? null : this.#take(held, 0);
         if (!assignment) return;
         const { job, slice } = assignment;
         try {
@@ -265,7 +266,7 @@ export class Pool {
           held = null;
           job.fail(error);
         }
-      }
+      } while (this.#jobs.some(({ settled, deal }) => !settled && !deal.empty));
     } finally {
       runner.free();
       this.#computing = false;

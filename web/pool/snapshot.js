@@ -35,6 +35,9 @@ function copyOperand(runtime, { data, dtype, count, pointer }) {
   return new Uint16Array(data.buffer, data.byteOffset, count).slice();
 }
 
+/** The largest offset that a call may have. Rows further down in one batch entry may stand beyond it. */
+const farthest = 2 ** 31;
+
 export class Snapshot {
   /** @type {AttentionCall} */
   #call;
@@ -102,10 +105,18 @@ export class Snapshot {
     const call = this.#call;
     const { b, batch } = unit;
     const h = unit.g * (call.numHeads / call.numKvHeads) + head;
-    const { scale, softcap, causal, windowLeft, windowRight, returnLse, scores, layout, headDim } = call;
+    const { scale, softcap, causal, windowRight, returnLse, scores, layout, headDim } = call;
     const query = rectangle(this.#query, layout === 1, [call.numHeads, call.seqlenQ, headDim], [b, h, row]);
     const entries = Array.from({ length: batch }, (_, i) => b + i);
     const { queryLengths, kvLengths } = call;
+    const offsets = entries.map((entry) => offsetOf(call, entry) + row);
+    let { windowLeft } = call;
+    const beyond = offsets[0] - farthest;
+    if (beyond > 0) {
+      // Every key lies far to the left of these rows: as they all come nearer, so does the end of what they see.
+      offsets[0] -= beyond;
+      windowLeft = Math.max(0, windowLeft - beyond);
+    }
     const from = [b, h, row];
     const sizes = [batch, heads, rows];
     return {
@@ -115,7 +126,7 @@ export class Snapshot {
       queryDtype: call.query.dtype,
       mask: piece(call.mask, this.#mask, from, sizes),
       bias: piece(call.bias, this.#bias, from, sizes),
-      offsets: entries.map((entry) => offsetOf(call, entry) + row),
+      offsets,
       queryLengths: queryLengths && entries.map((entry) => Math.min(rows, Math.max(0, queryLengths[entry] - row))),
       kvLengths: kvLengths && entries.map((entry) => kvLengths[entry]),
       scale,

@@ -19,7 +19,7 @@ import { SliceRunner } from './slice-runner.js';
  */
 
 const node = /** @type {any} */ (globalThis).process?.versions?.node
-  ? /** @type {any} */ ((globalThis).process.getBuiltinModule ?? /** @type {any} */ (globalThis).require)?.(
+  ? /** @type {any} */ (globalThis.process.getBuiltinModule ?? /** @type {any} */ (globalThis).require)?.(
       'node:worker_threads',
     )
   : undefined;
