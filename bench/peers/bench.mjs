@@ -86,9 +86,10 @@ async function nodeEngineOf(id, program, limitMs) {
 /**
  * @param {Engine} engine
  * @param {Options} options
+ * @param {import('../../scripts/lib/log.mjs').Log} log
  * @returns {Promise<Results>}
  */
-async function timeEngine(engine, { shapes, peers, pace, command }) {
+async function timeEngine(engine, { shapes, peers, pace, command }, log) {
   const contestants = engine.contestants.filter(({ id, optional }) => (peers ? peers.test(id) : !optional));
   if (contestants.length === 0) {
     throw new UserError(`--peers ${peers?.source} is none of ${engine.contestants.map(({ id }) => id).join(', ')}`);
@@ -109,6 +110,7 @@ async function timeEngine(engine, { shapes, peers, pace, command }) {
     shapes: [],
   };
   for (const c of shapes) {
+    log(`${engine.label}: ${c.nickname}`);
     const result = await timeShape(engine, contestants, c, pace);
     results.shapes.push(result);
     process.stdout.write(`${shapeText(engine.label, result)}\n`);
@@ -132,7 +134,7 @@ async function main(args) {
   for (const name of options.engines ?? defaultEngines()) {
     const engine = await openEngine(name, limitMs, log);
     try {
-      const results = await timeEngine(engine, options);
+      const results = await timeEngine(engine, options, log);
       if (out === undefined) continue;
       mkdirSync(out, { recursive: true });
       writeFileSync(join(out, `peers-${engine.id}.json`), `${JSON.stringify(results, rounded, 2)}\n`);

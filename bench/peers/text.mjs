@@ -26,6 +26,6 @@ export function shapeText(engine, { nickname, name, entries }) {
   const fastest = [...entries].sort((a, b) => (a.ms ?? Infinity) - (b.ms ?? Infinity));
   return [
     `${nickname} in ${engine}  (${name})`,
-    ...fastest.map((entry) => `  ${entry.contestant.padEnd(28)}${outcome(entry)}`),
+    ...fastest.map((entry) => `  ${entry.contestant.padEnd(30)}${outcome(entry)}`),
   ].join('\n');
 }

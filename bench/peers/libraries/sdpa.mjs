@@ -5,7 +5,7 @@
 /**
  * Prefill takes arrays and gives an array, copies both ways included. Decode keeps keys and values in wasm memory, as a
  * model that writes its text token by token does; the query and the result are arrays.
- * @param {typeof import('../../../web/index.js')} library
+ * @param {typeof import('sdpa')} library
  * @param {'simd' | 'relaxed' | 'scalar'} variant
  * @param {boolean} resident whether all of the operands lie in wasm memory
  * @param {Case} c
