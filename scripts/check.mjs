@@ -50,8 +50,10 @@ function checkParts(log) {
   /** @type {import('./setup.mjs').Toolchain} */
   let toolchain;
   /** @param {string} name @param {string[]} command */
-  const node = async (name, command) =>
-    void (await run([process.execPath, ...command], { cwd: ROOT, log: logFile(`check-${name}`) }));
+  const node = async (name, command) => {
+    const env = { ...process.env, FORCE_COLOR: '0' };
+    await run([process.execPath, ...command], { cwd: ROOT, env, log: logFile(`check-${name}`) });
+  };
   return [
     {
       name: 'setup',

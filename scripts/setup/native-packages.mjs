@@ -28,7 +28,8 @@ export const NATIVE_PARTS = {
   },
   ninja: { packages: ['ninja-build'], present: () => which('ninja') !== undefined },
   patchelf: { packages: ['patchelf'], present: () => which('patchelf') !== undefined },
-  'clang-format': { packages: ['clang-format'], present: () => which('clang-format') !== undefined },
+  // With patchelf, because its libraries lie in the prefix as well.
+  'clang-format': { packages: ['clang-format', 'patchelf'], present: () => which('clang-format') !== undefined },
 };
 
 /**
@@ -78,7 +79,7 @@ export async function installNativeParts({ apt, parts, staging, prefix, triple, 
  */
 async function setSearchPath({ staging, prefix, triple }) {
   const libraries = join(staging, 'usr/lib', triple);
-  const patchelf = which('patchelf') ?? join(staging, 'usr/bin/patchelf');
+  const patchelf = join(staging, 'usr/bin/patchelf');
   if (!existsSync(libraries) || !existsSync(patchelf)) return;
   const llvm = readdirSync(join(staging, 'usr/lib')).filter((name) => /^llvm-\d+$/.test(name));
   const files = [
