@@ -93,7 +93,7 @@ function checkParts(log) {
       name: 'types',
       title: 'tsc over the JavaScript files',
       after: ['setup'],
-      run: () => node('types', [npmProgram('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit']),
+      run: () => node('types', [npmProgram('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit', '--pretty', 'false']),
     },
     {
       name: 'architecture',
