@@ -93,7 +93,8 @@ function checkParts(log) {
       name: 'types',
       title: 'tsc over the JavaScript files',
       after: ['setup'],
-      run: () => node('types', [npmProgram('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit', '--pretty', 'false']),
+      run: () =>
+        node('types', [npmProgram('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit', '--pretty', 'false']),
     },
     {
       name: 'architecture',
