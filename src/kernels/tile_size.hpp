@@ -25,26 +25,26 @@ template <class Arch>
 struct TileSize {
   static constexpr std::size_t kMr =
       Arch::kFused ? 6 : 4;               // V8 leaves 15 of 16 x86 registers: 12 + 2 + 1, or 8 + 2 + 1 + 1
-  static constexpr std::size_t kBr = 48;  // a multiple of 2 vectors; K and V are read once per kBr rows
+  static constexpr std::size_t kBr = 56;  // room for a 7x7 window; K and V are read once per block
 };
 
 // Without vectors every lane is a register of its own.
 template <>
 struct TileSize<simd::Scalar> {
   static constexpr std::size_t kMr = 2;
-  static constexpr std::size_t kBr = 48;
+  static constexpr std::size_t kBr = 56;
 };
 
 template <>
 struct TileSize<simd::Avx512> {
   static constexpr std::size_t kMr = 12;  // 24 + 2 + 1 of 32 registers
-  static constexpr std::size_t kBr = 96;
+  static constexpr std::size_t kBr = 128;
 };
 
 template <>
 struct TileSize<simd::Neon64> {
   static constexpr std::size_t kMr = 8;  // 16 + 2 + 1 of 32 registers
-  static constexpr std::size_t kBr = 48;
+  static constexpr std::size_t kBr = 56;
 };
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
