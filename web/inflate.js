@@ -7,35 +7,58 @@ const lengthBase = [
 ];
 const lengthBits = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
 
+/** Bytes that one symbol stands for at most. */
+const longest = 258;
+
 /** The order in which the lengths of the code-length code are given, of section 3.2.7. */
 const codeOrder = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 const mostBits = 15;
 
+/** Bits that are looked up in one step. */
+const quickBits = 9;
+
 /**
- * A canonical Huffman code: symbols by code, and how many codes of each length there are.
- * @typedef {{ counts: Uint16Array, symbols: Uint16Array }} Code
+ * A canonical Huffman code: symbols by code, and how many codes of each length there are. `quick` has what the next quickBits bits
+ * start with, symbol and length in one number, or 0 where that code is longer.
+ * @typedef {{ counts: Uint16Array, symbols: Uint16Array, quick: Uint16Array }} Code
  */
 
 /**
- * @param {ArrayLike<number>} lengths of the symbols' codes in bits; 0 = not used
+ * @param {Uint8Array} lengths of the symbols' codes in bits; 0 = not used
  * @returns {Code}
  */
 function makeCode(lengths) {
   const counts = new Uint16Array(mostBits + 1);
-  for (let i = 0; i < lengths.length; i++) counts[lengths[i]]++;
+  for (const length of lengths) counts[length]++;
   counts[0] = 0;
-  const starts = new Uint16Array(mostBits + 2);
-  for (let n = 1; n <= mostBits; n++) starts[n + 1] = starts[n] + counts[n];
+  const places = new Uint16Array(mostBits + 2);
+  const codes = new Uint16Array(mostBits + 2);
+  for (let n = 1; n <= mostBits; n++) {
+    places[n + 1] = places[n] + counts[n];
+    codes[n + 1] = (codes[n] + counts[n]) << 1;
+  }
   const symbols = new Uint16Array(lengths.length);
-  for (let i = 0; i < lengths.length; i++) if (lengths[i]) symbols[starts[lengths[i]]++] = i;
-  return { counts, symbols };
+  const quick = new Uint16Array(1 << quickBits);
+  lengths.forEach((length, symbol) => {
+    if (length === 0) return;
+    symbols[places[length]++] = symbol;
+    const code = codes[length]++;
+    if (length > quickBits) return;
+    // Codes come with their first bit lowest.
+    let reversed = 0;
+    for (let n = 0; n < length; n++) reversed |= ((code >> n) & 1) << (length - 1 - n);
+    for (let k = reversed; k < quick.length; k += 1 << length) quick[k] = (symbol << 4) | length;
+  });
+  return { counts, symbols, quick };
 }
 
 class Inflater {
   #bytes;
   #at = 0;
-  #bit = 0;
+  /** Bits that have been read and not used, the next one lowest, and how many they are. */
+  #hold = 0;
+  #held = 0;
   #out = new Uint8Array(1 << 16);
   #size = 0;
 
@@ -57,69 +80,70 @@ class Inflater {
     return this.#out.slice(0, this.#size);
   }
 
-  /** @param {number} count least significant bit first */
-  #bits(count) {
-    let value = 0;
-    for (let i = 0; i < count; i++) {
-      if (this.#at >= this.#bytes.length) throw corrupt();
-      value |= ((this.#bytes[this.#at] >> this.#bit) & 1) << i;
-      this.#bit = (this.#bit + 1) & 7;
-      if (this.#bit === 0) this.#at++;
+  /** Reads until there are `count` bits; those behind the end are 0. @param {number} count */
+  #need(count) {
+    while (this.#held < count) {
+      this.#hold |= this.#bytes[this.#at++] << this.#held;
+      this.#held += 8;
     }
+  }
+
+  /** @param {number} count at most 16 */
+  #bits(count) {
+    this.#need(count);
+    const value = this.#hold & ((1 << count) - 1);
+    this.#drop(count);
     return value;
+  }
+
+  /** @param {number} count */
+  #drop(count) {
+    this.#hold >>>= count;
+    this.#held -= count;
+    if (this.#at - (this.#held >> 3) > this.#bytes.length) throw corrupt();
   }
 
   /**
    * Codes of one length are consecutive numbers, and follow twice those of the length before.
    * @param {Code} code
    */
-  #symbol({ counts, symbols }) {
-    // In local variables: most of the time goes here, in code that no engine has optimised yet.
-    const bytes = this.#bytes;
-    let at = this.#at;
-    let bit = this.#bit;
-    let byte = bytes[at];
+  #symbol({ counts, symbols, quick }) {
+    this.#need(mostBits);
+    const entry = quick[this.#hold & (quick.length - 1)];
+    if (entry !== 0) {
+      this.#drop(entry & 15);
+      return entry >> 4;
+    }
     let value = 0;
     let first = 0;
     let index = 0;
     for (let n = 1; n <= mostBits; n++) {
-      value = (value << 1) | ((byte >> bit) & 1);
-      if (++bit === 8) {
-        bit = 0;
-        byte = bytes[++at];
-      }
-      const count = counts[n];
+      value = (value << 1) | ((this.#hold >> (n - 1)) & 1);
       first <<= 1;
-      if (value - first < count) {
-        if (at > bytes.length || (at === bytes.length && bit > 0)) throw corrupt();
-        this.#at = at;
-        this.#bit = bit;
+      if (value - first < counts[n]) {
+        this.#drop(n);
         return symbols[index + value - first];
       }
-      index += count;
-      first += count;
+      index += counts[n];
+      first += counts[n];
     }
     throw corrupt();
   }
 
-  /** @param {number} byte */
-  #write(byte) {
-    if (this.#size === this.#out.length) {
-      const larger = new Uint8Array(this.#size * 2);
-      larger.set(this.#out);
-      this.#out = larger;
-    }
-    this.#out[this.#size++] = byte;
+  /** Makes room. @param {number} count bytes */
+  #grow(count) {
+    if (this.#size + count <= this.#out.length) return;
+    const larger = new Uint8Array((this.#size + count) * 2);
+    larger.set(this.#out);
+    this.#out = larger;
   }
 
   #stored() {
-    if (this.#bit) {
-      this.#bit = 0;
-      this.#at++;
-    }
+    this.#drop(this.#held & 7);
     const size = this.#bits(16);
     if (size !== (~this.#bits(16) & 0xffff)) throw corrupt();
-    for (let i = 0; i < size; i++) this.#write(this.#bits(8));
+    this.#grow(size);
+    for (let i = 0; i < size; i++) this.#out[this.#size++] = this.#bits(8);
   }
 
   #dynamic() {
@@ -147,8 +171,8 @@ class Inflater {
   }
 
   /**
-   * @param {ArrayLike<number>} literalLengths
-   * @param {ArrayLike<number>} distanceLengths
+   * @param {Uint8Array} literalLengths
+   * @param {Uint8Array} distanceLengths
    */
   #coded(literalLengths, distanceLengths) {
     const literals = makeCode(literalLengths);
@@ -156,8 +180,9 @@ class Inflater {
     for (;;) {
       const symbol = this.#symbol(literals);
       if (symbol === 256) return;
+      this.#grow(longest);
       if (symbol < 256) {
-        this.#write(symbol);
+        this.#out[this.#size++] = symbol;
         continue;
       }
       const i = symbol - 257;
@@ -169,7 +194,11 @@ class Inflater {
       const extra = d < 4 ? 0 : (d >> 1) - 1;
       const distance = (d < 4 ? d : (2 + (d & 1)) << extra) + 1 + this.#bits(extra);
       if (distance > this.#size) throw corrupt();
-      for (let k = 0; k < length; k++) this.#write(this.#out[this.#size - distance]);
+      const from = this.#size - distance;
+      // One that overlaps repeats what it has just written.
+      if (distance >= length) this.#out.copyWithin(this.#size, from, from + length);
+      else for (let k = 0; k < length; k++) this.#out[this.#size + k] = this.#out[from + k];
+      this.#size += length;
     }
   }
 }

@@ -64,7 +64,7 @@ export class Sdpa {
   /**
    * attention() on workers, or where there are none in slices on the caller's thread with rests in between: the same bits. The inputs
    * are copied before it returns. Calls begin in the order in which they are made.
-   * @template {AttentionAsyncOptions} [O={}]
+   * @template {AttentionAsyncOptions} [O=AttentionAsyncOptions]
    * @param {TensorLike | SdpaTensor} query
    * @param {TensorLike | SdpaTensor} key
    * @param {TensorLike | SdpaTensor} value

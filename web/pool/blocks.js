@@ -71,12 +71,13 @@ function copyRun(from, source, to, target, count) {
 }
 
 /**
- * A rectangle as a new array (batch, head, row, element) of its own.
+ * A rectangle as an array (batch, head, row, element).
  * @param {Rectangle} from
  * @param {readonly [number, number, number, number]} sizes
+ * @param {boolean} own whether it must be an array of its own; otherwise it is a view where its elements lie together
  * @returns {any} a typed array of the same type
  */
-export function copyOf(from, sizes) {
+export function cutOut(from, sizes, own) {
   const [batch, heads, rows, width] = sizes;
   const { data, at } = from;
   const count = batch * heads * rows * width;
@@ -84,7 +85,7 @@ export function copyOf(from, sizes) {
     (rows === 1 || from.row === width) &&
     (heads === 1 || from.head === rows * width) &&
     (batch === 1 || from.batch === heads * rows * width);
-  if (together) return data.slice(at, at + count);
+  if (together) return own ? data.slice(at, at + count) : data.subarray(at, at + count);
   const copy = new data.constructor(count);
   copyRectangle(from, rectangle(copy, false, [heads, rows, width]), sizes);
   return copy;

@@ -17,8 +17,8 @@ import { workerUrl } from './module-url.js';
  * @property {(listener: Listener) => Link} open may throw
  */
 
-/** @returns {Promise<Way[]>} the best first */
-export async function findWays() {
+/** @returns {Way[]} the best first */
+export function findWays() {
   const { Worker, Blob, URL } = /** @type {any} */ (globalThis);
   /** @type {Way[]} */
   const ways = [];
@@ -29,33 +29,29 @@ export async function findWays() {
       ways.push({ proven: false, open: (listener) => openBlob(Worker, listener) });
     }
   }
-  const threads = await nodeModule('worker_threads');
+  const threads = nodeModule('worker_threads');
   if (typeof threads?.Worker === 'function') {
     ways.push({ proven: false, open: (listener) => openNode(threads.Worker, listener) });
   }
   return ways;
 }
 
-/** @returns {Promise<number>} threads that run at once on this machine; 1 where nothing tells */
-export async function countCores() {
+/** @returns {number} threads that run at once on this machine; 1 where nothing tells */
+export function countCores() {
   const { hardwareConcurrency } = /** @type {any} */ (globalThis.navigator ?? {});
   if (hardwareConcurrency > 0) return hardwareConcurrency;
-  const os = await nodeModule('os');
+  const os = nodeModule('os');
   return os?.availableParallelism?.() ?? os?.cpus?.().length ?? 1;
 }
 
 /**
- * One of Node's own modules, by a lookup at run time, so that no bundler looks for it.
+ * One of Node's own modules, by a lookup at run time, so that no bundler looks for it. Node before 20.16 has none.
  * @param {string} name
- * @returns {Promise<any>} undefined outside of Node
+ * @returns {any} undefined outside of Node
  */
-async function nodeModule(name) {
-  const { process } = /** @type {any} */ (globalThis);
-  if (!process?.versions?.node) return undefined;
+function nodeModule(name) {
   try {
-    const id = `node:${name}`;
-    // Node before 20.16 has no getBuiltinModule.
-    return process.getBuiltinModule?.(id) ?? (await import(/* webpackIgnore: true */ /* @vite-ignore */ id));
+    return /** @type {any} */ (globalThis).process?.getBuiltinModule?.(`node:${name}`);
   } catch {
     return undefined;
   }

@@ -60,8 +60,8 @@ export class Member {
    */
   send({ job, slice }) {
     const { unit } = slice;
-    const keys = this.held === unit ? null : job.inputs.keys(unit);
-    const work = job.inputs.work(slice);
+    const keys = this.held === unit ? null : job.inputs.keys(unit, true);
+    const work = job.inputs.work(slice, true);
     const arrays = [work.query, work.mask?.data, work.bias?.data, keys?.key, keys?.value];
     const id = this.#next++;
     this.#link.post(

@@ -82,7 +82,9 @@ export class Pool {
   /** @param {Job} job */
   add(job) {
     this.#jobs.push(job);
-    void this.#start();
+    if (this.#threads === 'auto') this.#threads = Math.min(mostCores, countCores());
+    if (this.#threads > 0) this.#ways ??= findWays();
+    this.#grow();
   }
 
   /**
@@ -112,15 +114,6 @@ export class Pool {
     for (const member of this.#members) member.stop();
     this.#members.clear();
     clearTimeout(this.#timer);
-  }
-
-  async #start() {
-    if (this.#threads === 'auto') this.#threads = Math.min(mostCores, await countCores());
-    if (this.#threads > 0 && !this.#ways) {
-      const ways = await findWays();
-      this.#ways ??= ways;
-    }
-    this.#grow();
   }
 
   /** Starts workers for what there is to do, and has all begin. */
@@ -253,13 +246,16 @@ export class Pool {
       do {
         // Also before the first: attentionAsync() has not returned yet.
         await nextTask();
+        /** @type {Assignment | null} */
         const assignment = this.#closed || this.threads > 0 ? null : this.#take(held, 0);
         if (!assignment) return;
-        const { job, slice } = assignment;
+        const { job } = assignment;
+        /** @type {import('./deal.js').Slice} */
+        const slice = assignment.slice;
         try {
-          if (held !== slice.unit) runner.hold(job.inputs.keys(slice.unit));
+          if (held !== slice.unit) runner.hold(job.inputs.keys(slice.unit, false));
           held = slice.unit;
-          const results = runner.run(job.inputs.work(slice));
+          const results = runner.run(job.inputs.work(slice, false));
           this.#pace.record(slice.cost, results.milliseconds);
           job.finish(slice, results);
         } catch (error) {

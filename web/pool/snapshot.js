@@ -1,9 +1,9 @@
 // The inputs of an asynchronous call, copied when it is made, and the pieces of them that slices need.
 
 import { outOfMemory } from '../errors.js';
-import { dtypeBytes } from '../frame.js';
+import { dtypeBytes, layoutCodes } from '../frame.js';
 import { arrayKind } from '../tensor.js';
-import { copyOf, rectangle } from './blocks.js';
+import { cutOut, rectangle } from './blocks.js';
 import { offsetOf } from './cost.js';
 
 /**
@@ -71,22 +71,22 @@ export class Snapshot {
   /**
    * Keys and values of a unit, (batch, heads, keys, size) whatever the layout.
    * @param {Unit} unit
+   * @param {boolean} own whether the arrays must be their own, to be sent away
    * @returns {Keys}
    */
-  keys({ b, batch, g, kvHeads }) {
+  keys({ b, batch, g, kvHeads }, own) {
     const { key, value, layout, numKvHeads, seqlenKv, headDim, headDimV } = this.#call;
     /** @param {any} data @param {number} width */
-    const copy = (data, width) =>
-      copyOf(rectangle(data, layout === 1, [numKvHeads, seqlenKv, width], [b, g, 0]), [
-        batch,
-        kvHeads,
-        seqlenKv,
-        width,
-      ]);
+    const cut = (data, width) =>
+      cutOut(
+        rectangle(data, layout === layoutCodes.blhd, [numKvHeads, seqlenKv, width], [b, g, 0]),
+        [batch, kvHeads, seqlenKv, width],
+        own,
+      );
     return {
-      key: copy(this.#key, headDim),
+      key: cut(this.#key, headDim),
       keyDtype: key.dtype,
-      value: copy(this.#value, headDimV),
+      value: cut(this.#value, headDimV),
       valueDtype: value.dtype,
       batch,
       heads: kvHeads,
@@ -99,14 +99,20 @@ export class Snapshot {
   /**
    * A slice as a call of its own: where its rows stand is said by offsets, so that the result has the same bits.
    * @param {Slice} slice
+   * @param {boolean} own as for keys()
    * @returns {SliceWork}
    */
-  work({ unit, head, heads, row, rows }) {
+  work({ unit, head, heads, row, rows }, own) {
     const call = this.#call;
     const { b, batch } = unit;
     const h = unit.g * (call.numHeads / call.numKvHeads) + head;
     const { scale, softcap, causal, windowRight, returnLse, scores, layout, headDim } = call;
-    const query = rectangle(this.#query, layout === 1, [call.numHeads, call.seqlenQ, headDim], [b, h, row]);
+    const query = rectangle(
+      this.#query,
+      layout === layoutCodes.blhd,
+      [call.numHeads, call.seqlenQ, headDim],
+      [b, h, row],
+    );
     const entries = Array.from({ length: batch }, (_, i) => b + i);
     const { queryLengths, kvLengths } = call;
     const offsets = entries.map((entry) => offsetOf(call, entry) + row);
@@ -122,10 +128,10 @@ export class Snapshot {
     return {
       heads,
       rows,
-      query: copyOf(query, [batch, heads, rows, headDim]),
+      query: cutOut(query, [batch, heads, rows, headDim], own),
       queryDtype: call.query.dtype,
-      mask: piece(call.mask, this.#mask, from, sizes),
-      bias: piece(call.bias, this.#bias, from, sizes),
+      mask: piece(call.mask, this.#mask, from, sizes, own),
+      bias: piece(call.bias, this.#bias, from, sizes, own),
       offsets,
       queryLengths: queryLengths && entries.map((entry) => Math.min(rows, Math.max(0, queryLengths[entry] - row))),
       kvLengths: kvLengths && entries.map((entry) => kvLengths[entry]),
@@ -146,9 +152,10 @@ export class Snapshot {
  * @param {any} data
  * @param {readonly number[]} from batch entry, head, row
  * @param {readonly number[]} sizes
+ * @param {boolean} own
  * @returns {Piece | null}
  */
-function piece(operand, data, from, sizes) {
+function piece(operand, data, from, sizes, own) {
   if (!operand) return null;
   const [batch, heads, rows, columns] = operand.shape;
   /** @param {number} d */
@@ -159,5 +166,5 @@ function piece(operand, data, from, sizes) {
   const shape = [size(0), size(1), size(2), columns];
   // A dimension of size 1 stays where it is; batch only tells how far apart the entries are.
   const where = rectangle(data, false, [heads, rows, columns], [start(0), start(1), start(2)]);
-  return { data: copyOf(batch === 1 ? { ...where, batch: 0 } : where, shape), dtype: operand.dtype, shape };
+  return { data: cutOut(batch === 1 ? { ...where, batch: 0 } : where, shape, own), dtype: operand.dtype, shape };
 }

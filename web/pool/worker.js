@@ -18,13 +18,9 @@ import { SliceRunner } from './slice-runner.js';
  *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult } | { type: 'error', id: number, error: Failure }} Reply
  */
 
-const node = /** @type {any} */ (globalThis).process?.versions?.node
-  ? /** @type {any} */ (globalThis.process.getBuiltinModule ?? /** @type {any} */ (globalThis).require)?.(
-      'node:worker_threads',
-    )
-  : undefined;
+const { process } = /** @type {any} */ (globalThis);
 /** @type {any} */
-const port = node?.parentPort ?? globalThis;
+const port = process?.getBuiltinModule?.('node:worker_threads')?.parentPort ?? globalThis;
 
 /** @type {SliceRunner | null} */
 let runner = null;

@@ -20,7 +20,7 @@ for (const [host, setUp, threads] of /** @type {[string, string, boolean | undef
   // Node's own workers need it, in some versions.
   ['without SharedArrayBuffer', 'delete globalThis.SharedArrayBuffer;', undefined],
   ['with a window, as in jsdom', 'globalThis.window = globalThis; globalThis.document = {};', true],
-  ['whose process has no getBuiltinModule', 'process.getBuiltinModule = undefined;', true],
+  ['whose process has no getBuiltinModule', 'process.getBuiltinModule = undefined;', false],
   [
     'whose Worker is of another kind and throws',
     "globalThis.Worker = class { constructor() { throw new Error('SecurityError'); } };",
