@@ -84,3 +84,15 @@ export function longCall(seed = 1) {
   const random = randomSource(seed);
   return { query: random.tensor(2, 900, 32), key: random.tensor(2, 900, 32), value: random.tensor(2, 900, 32) };
 }
+
+/**
+ * Calls until so many workers run: on a busy machine the first calls are over before all have started.
+ * @param {import('sdpa').Sdpa} sdpa
+ * @param {number} count
+ */
+export async function untilWorkersRun(sdpa, count) {
+  const { query, key, value } = longCall();
+  while (sdpa.threads < count) {
+    await Promise.all([0, 1, 2].map(() => sdpa.attentionAsync(query, key, value)));
+  }
+}
