@@ -1,6 +1,7 @@
 // attentionAsync(): checks and copies everything when it is called, and leaves the rest to the pool.
 
 import { show, typeError } from './errors.js';
+import { settleAll } from './operand.js';
 import { emptyResult, readOut } from './output.js';
 import { Job, rowsOf } from './pool/job.js';
 import { product } from './tensor.js';
@@ -42,6 +43,7 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
   const shape = outShape(call);
   const count = product('out', shape);
   const out = readOut(runtime, call, shape, count);
+  settleAll(runtime, call);
   if (signal?.aborted) throw signal.reason;
   if (count === 0 || call.seqlenKv === 0) {
     const empty = emptyResult(runtime, call, shape, count, out);
@@ -66,17 +68,11 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
  * @returns {{ signal?: AbortSignalLike, onProgress?: AsyncOptions['onProgress'], rest: unknown }}
  */
 function readAsyncOptions(options) {
-  if (typeof options !== 'object' || options === null) return { rest: options };
-  let signal;
-  let onProgress;
-  /** @type {Record<string, unknown>} */
-  const rest = {};
-  for (const name in options) {
-    const setting = /** @type {any} */ (options)[name];
-    if (name === 'signal') signal = setting;
-    else if (name === 'onProgress') onProgress = setting;
-    else rest[name] = setting;
-  }
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) return { rest: options };
+  const { signal, onProgress } = /** @type {any} */ (options);
+  // The options themselves, wherever the object keeps them, without the two.
+  const without = { value: undefined, enumerable: false };
+  const rest = Object.create(options, { signal: without, onProgress: without });
   if (signal !== undefined && (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')) {
     throw typeError('type', `signal must be an AbortSignal, got ${show(signal)}`);
   }

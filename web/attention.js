@@ -1,7 +1,7 @@
 // attention(): places one call's arrays in wasm memory, runs it, and hands the results back.
 
 import { alignCodes, dtypeCodes, field } from './frame.js';
-import { copyIn } from './operand.js';
+import { copyIn, settleAll } from './operand.js';
 import { copyOut, emptyResult, readOut, receive, result } from './output.js';
 import { product } from './tensor.js';
 import { lseShape, outShape, readCall, scoresShape } from './validate.js';
@@ -73,7 +73,9 @@ export function attention(runtime, query, key, value, options) {
   void runtime.exports; // throws once the instance is disposed of
   const call = readCall(runtime, query, key, value, options);
   const shape = outShape(call);
-  return compute(runtime, call, shape, readOut(runtime, call, shape, product('out', shape)));
+  const out = readOut(runtime, call, shape, product('out', shape));
+  settleAll(runtime, call);
+  return compute(runtime, call, shape, out);
 }
 
 /**

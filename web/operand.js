@@ -2,7 +2,16 @@
 
 import { rangeError, show, typeError } from './errors.js';
 import { dtypeBytes } from './frame.js';
-import { arrayKind, pointerIn, product, readShape, SdpaTensor } from './tensor.js';
+import {
+  arrayBuffer,
+  arrayKind,
+  arrayLength,
+  arrayOffset,
+  pointerIn,
+  product,
+  readShape,
+  SdpaTensor,
+} from './tensor.js';
 
 /** @typedef {import('./tensor.js').DType} DType */
 
@@ -14,14 +23,16 @@ export class Operand {
    * @param {number[]} shape
    * @param {number} count elements
    * @param {number} pointer where it lies in wasm memory; 0 where it has to be copied in
+   * @param {SdpaTensor | null} [tensor] the resident tensor that it is
    */
-  constructor(data, dtype, shape, count, pointer) {
+  constructor(data, dtype, shape, count, pointer, tensor = null) {
     this.data = data;
     this.dtype = dtype;
     this.shape = shape;
     this.count = count;
     this.bytes = count * dtypeBytes[dtype];
     this.pointer = pointer;
+    this.tensor = tensor;
   }
 }
 
@@ -88,7 +99,7 @@ export function readOperand(name, tensor, boolean, runtime) {
       if ((dtype === 'bool') !== boolean)
         boolean ? boolDtype(name, `${dtype} tensor`, dtype) : floatDtype(name, 'Uint8Array', dtype);
       const shape = /** @type {number[]} */ (tensor.shape);
-      return new Operand(null, dtype, shape, product(name, shape), pointer);
+      return new Operand(null, dtype, shape, product(name, shape), pointer, tensor);
     }
   }
   if (typeof tensor !== 'object' || tensor === null || arrayKind(tensor) !== undefined || Array.isArray(tensor)) {
@@ -101,11 +112,38 @@ export function readOperand(name, tensor, boolean, runtime) {
   if (kind === undefined) throw typeError('type', `${name} data must be a typed array, got ${show(data)}`);
   const dtype = boolean ? boolDtype(name, kind, declared) : floatDtype(name, kind, declared);
   const count = product(name, shape);
-  if (data.length !== count) throw wrongLength(name, data, shape, count);
-  if (kind === 'Array') checkBooleans(name, data);
+  if (kind === 'Array') return new Operand(readBooleans(name, data, shape, count), dtype, shape, count, 0);
+  if (arrayLength(data) !== count) throw wrongLength(name, data, shape, count);
   // A view of wasm memory itself (a tensor's `.data`) would be empty after growth: it is used where it lies.
-  const pointer = kind !== 'Array' && count > 0 && data.buffer === runtime.buffer ? data.byteOffset : 0;
+  const pointer = count > 0 && arrayBuffer(data) === runtime.buffer ? arrayOffset(data) : 0;
   return new Operand(data, dtype, shape, count, pointer);
+}
+
+/**
+ * Once more, after the last property of the call has been read: a getter of the caller's may have disposed of a tensor or
+ * changed an array's length since it was checked. From here on no code of the caller's runs.
+ * @param {import('./runtime.js').Runtime} runtime
+ * @param {import('./options.js').AttentionCall} call
+ */
+export function settleAll(runtime, call) {
+  settle('query', call.query, runtime);
+  settle('key', call.key, runtime);
+  settle('value', call.value, runtime);
+  settle('mask', call.mask, runtime);
+  settle('bias', call.bias, runtime);
+}
+
+/**
+ * @param {string} name
+ * @param {Operand | null} operand
+ * @param {import('./runtime.js').Runtime} runtime
+ */
+function settle(name, operand, runtime) {
+  if (!operand) return;
+  if (operand.tensor) operand.pointer = pointerIn(operand.tensor, runtime);
+  else if (arrayLength(operand.data) !== operand.count) {
+    throw wrongLength(name, operand.data, operand.shape, operand.count);
+  }
 }
 
 /**
@@ -115,12 +153,12 @@ export function readOperand(name, tensor, boolean, runtime) {
  * @param {number} count
  */
 function wrongLength(name, data, shape, count) {
-  if (data.length === 0 && isDetached(data.buffer)) {
+  if (arrayLength(data) === 0 && isDetached(arrayBuffer(data))) {
     return typeError('type', `${name} data is empty because its buffer is detached: it has been transferred elsewhere`);
   }
   return rangeError(
     'shape',
-    `${name} data has ${data.length} elements but its shape [${shape.join(', ')}] needs ${count}`,
+    `${name} data has ${arrayLength(data)} elements but its shape [${shape.join(', ')}] needs ${count}`,
   );
 }
 
@@ -136,15 +174,26 @@ function isDetached(buffer) {
 }
 
 /**
+ * Reads a boolean[] once: the kernel gets what was checked.
  * @param {string} name
  * @param {unknown[]} data
+ * @param {number[]} shape
+ * @param {number} count
  */
-function checkBooleans(name, data) {
-  for (let i = 0; i < data.length; i++) {
-    if (typeof data[i] !== 'boolean') {
-      throw typeError('type', `${name} data[${i}] must be true or false, got ${show(data[i])}`);
-    }
+function readBooleans(name, data, shape, count) {
+  const { length } = data;
+  if (length !== count) {
+    throw rangeError('shape', `${name} data has ${length} elements but its shape [${shape.join(', ')}] needs ${count}`);
   }
+  const bytes = new Uint8Array(count);
+  for (let i = 0; i < count; i++) {
+    const element = data[i];
+    if (typeof element !== 'boolean') {
+      throw typeError('type', `${name} data[${i}] must be true or false, got ${show(element)}`);
+    }
+    bytes[i] = element ? 1 : 0;
+  }
+  return bytes;
 }
 
 /**
@@ -154,9 +203,23 @@ function checkBooleans(name, data) {
  * @param {number} pointer
  */
 export function copyIn(runtime, operand, pointer) {
-  const { data, dtype, count } = operand;
+  const { dtype, count } = operand;
+  const data = fixed(operand);
   if (dtype === 'float32') runtime.floats.set(data, pointer / 4);
   else if (dtype === 'bool') runtime.bytes.set(data, pointer);
   else if (arrayKind(data) === 'Uint16Array') runtime.halves.set(data, pointer / 2);
-  else runtime.halves.set(new Uint16Array(data.buffer, data.byteOffset, count), pointer / 2);
+  else runtime.halves.set(new Uint16Array(arrayBuffer(data), arrayOffset(data), count), pointer / 2);
 }
+
+/**
+ * The operand's array with a length that cannot change: another thread may grow a shared buffer while it is copied.
+ * @param {Operand} operand
+ */
+function fixed({ data, count }) {
+  const buffer = /** @type {any} */ (arrayBuffer(data));
+  if (!buffer.growable && !buffer.resizable) return data;
+  const Kind = arrayKinds[/** @type {keyof typeof arrayKinds} */ (arrayKind(data))];
+  return Kind ? new Kind(buffer, arrayOffset(data), count) : data.subarray(0, count);
+}
+
+const arrayKinds = { Float32Array, Uint16Array, Uint8Array };

@@ -101,15 +101,23 @@ export class AttentionCall {
  */
 export function readOptions(call, options) {
   if (options === undefined) return;
-  if (typeof options !== 'object' || options === null) {
+  if (
+    typeof options !== 'object' ||
+    options === null ||
+    Object.prototype.toString.call(options) !== '[object Object]'
+  ) {
     throw typeError('type', `options must be an object, got ${show(options)}`);
   }
   const given = /** @type {any} */ (options);
   for (const name in given) {
-    const setting = given[name];
-    if (setting === undefined && (known.includes(name) || later.includes(name))) continue;
-    readOption(call, name, setting);
+    if (!known.includes(name) && !(later.includes(name) && given[name] === undefined)) throw unknown(name);
   }
+  // By name, so that an option counts wherever the object keeps it: a getter of its class, a property that is not enumerable.
+  for (const name of known) {
+    const setting = given[name];
+    if (setting !== undefined) readOption(call, name, setting);
+  }
+  for (const name of later) if (given[name] !== undefined) throw unknown(name);
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { outOfMemory, rangeError, show, typeError } from './errors.js';
 import { readOperand } from './operand.js';
-import { arrayKind, product, SdpaTensor } from './tensor.js';
+import { arrayBuffer, arrayKind, arrayLength, product, SdpaTensor } from './tensor.js';
 import { lseShape, scoresShape } from './validate.js';
 
 /**
@@ -39,10 +39,10 @@ export function readOut(runtime, call, shape, count) {
   const { out } = call;
   if (out === undefined) return newArray;
   if (arrayKind(out) === 'Float32Array') {
-    if (out.length !== count) {
-      throw rangeError('shape', `out has ${out.length} elements but the result ${show(shape)} has ${count}`);
+    if (arrayLength(out) !== count) {
+      throw rangeError('shape', `out has ${arrayLength(out)} elements but the result ${show(shape)} has ${count}`);
     }
-    if (out.buffer === runtime.buffer) {
+    if (arrayBuffer(out) === runtime.buffer) {
       throw rangeError('option', 'out is a view of wasm memory: pass the tensor itself, not its data');
     }
     return new Out(out, null, 0);

@@ -23,19 +23,36 @@ import { dtypeBytes } from './frame.js';
 
 /** An ordinary float32 tensor, as results are. @typedef {{ data: Float32Array, shape: number[], dtype: 'float32' }} Tensor */
 
-// %TypedArray%.prototype[Symbol.toStringTag] reads the array's internal type: it knows arrays of other realms and cannot be fooled.
-const tagGetter = /** @type {(this: unknown) => string | undefined} */ (
-  /* @__PURE__ */ Object.getOwnPropertyDescriptor(
-    /* @__PURE__ */ Object.getPrototypeOf(Uint8Array.prototype),
-    Symbol.toStringTag,
-  )?.get
-);
+// The getters of %TypedArray%.prototype read the array's internal slots: they know arrays of other realms and cannot be
+// fooled by properties of the array's own.
+const typedArray = /* @__PURE__ */ Object.getPrototypeOf(Uint8Array.prototype);
+
+/** @param {string | symbol} name @returns {(this: unknown) => any} */
+const getter = (name) => /** @type {(this: unknown) => any} */ (Object.getOwnPropertyDescriptor(typedArray, name)?.get);
+
+const tagGetter = /* @__PURE__ */ getter(Symbol.toStringTag);
+const lengthGetter = /* @__PURE__ */ getter('length');
+const bufferGetter = /* @__PURE__ */ getter('buffer');
+const offsetGetter = /* @__PURE__ */ getter('byteOffset');
 
 /**
  * @param {unknown} value
  * @returns {string | undefined} 'Float32Array' and so on; undefined for anything but a typed array
  */
 export const arrayKind = (value) => tagGetter.call(value);
+
+/**
+ * The elements that a typed array really has: a property of its own called `length` does not count.
+ * @param {any} array a typed array, of any realm
+ * @returns {number}
+ */
+export const arrayLength = (array) => lengthGetter.call(array);
+
+/** @param {any} array a typed array @returns {ArrayBufferLike} */
+export const arrayBuffer = (array) => bufferGetter.call(array);
+
+/** @param {any} array a typed array @returns {number} bytes */
+export const arrayOffset = (array) => offsetGetter.call(array);
 
 /**
  * Where a tensor lies in the memory of `runtime`; 0 where it lies in another instance's.

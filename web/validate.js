@@ -128,6 +128,7 @@ function checkPosition(call) {
     return;
   }
   if (call.align !== alignCodes.none || call.seqlenQ === call.seqlenKv) return;
+  if (call.batch * call.numHeads * call.seqlenQ === 0) return; // no query, no question
   const windowed = call.windowLeft !== Infinity || call.windowRight !== Infinity;
   if (!call.causal && !windowed) return;
   throw rangeError(

@@ -100,7 +100,11 @@ Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
     return StatusCode::kInvalidOffset;
   if (o.align > Align::kOffset) return StatusCode::kInvalidOffset;
   if (o.query_offset < -kOffsetLimit || o.query_offset > kOffsetLimit) return StatusCode::kInvalidOffset;
-  if (o.align == Align::kUnset && seqlen_q != seqlen_kv && is_positional(o)) return StatusCode::kAlignRequired;
+  // No query, no question.
+  if (o.align == Align::kUnset && seqlen_q != seqlen_kv && is_positional(o) &&
+      !is_empty({batch, full[1], seqlen_q, 1})) {
+    return StatusCode::kAlignRequired;
+  }
   if (!lengths_are_valid(o.query_lengths, batch, seqlen_q)) return StatusCode::kInvalidQueryLength;
   if (!lengths_are_valid(o.kv_lengths, batch, seqlen_kv)) return StatusCode::kInvalidKvLength;
   if (o.scores_stage > ScoresStage::kWeights) return StatusCode::kInvalidScoresStage;

@@ -3,11 +3,14 @@
 //   plain:    s = scale * (q.k)
 //   softcap:  s = softcap * tanh(scale / softcap * (q.k))
 //
-// The factor in front of the product is split: its power of two goes into the queries, where it rounds nothing and
-// keeps the product from overflowing before it is scaled down; the rest, 1 <= |rest| < 2, multiplies the finished sum,
-// one rounding a score instead of one a query element.
+// The factor in front of the product is split. A power of two from 2^-8 to 1 goes into the queries, where it rounds
+// nothing and keeps a product from overflowing that the factor brings back into range (1/sqrt(d) for any d up to
+// 65536); the rest multiplies the finished sum, one rounding a score instead of one a query element. A factor of 1 or
+// more acts on the sum alone, since it could overflow a query whose scores are small. Beyond float32 the queries take
+// what the sum cannot.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -29,10 +32,16 @@ inline ScoreMod make_score_mod(double scale, double softcap) {
   const bool capped = softcap != 0.0 && softcap <= std::numeric_limits<float>::max();
   const double factor = capped ? scale / softcap : scale;
   const float cap = capped ? static_cast<float>(softcap) : 0.0F;
-  if (factor == 0.0) return {0.0, 1.0F, cap};
+  // A cap below float32 leaves no difference between scores.
+  if (factor == 0.0 || (capped && cap == 0.0F)) return {0.0, 1.0F, 0.0F};
   int exponent = 0;
-  const double fraction = std::frexp(factor, &exponent);  // 1/2 <= |fraction| < 1
-  return {std::ldexp(1.0, exponent - 1), static_cast<float>(2 * fraction), cap};
+  const double fraction = 2 * std::frexp(factor, &exponent);  // 1 <= |fraction| < 2
+  exponent -= 1;
+  constexpr int kMost = 126;  // of a float32's exponent, either way
+  int of_query = std::clamp(exponent, -8, 0);
+  const int of_sum = std::clamp(exponent - of_query, -kMost, kMost);
+  of_query = exponent - of_sum;
+  return {std::ldexp(1.0, of_query), static_cast<float>(std::ldexp(fraction, of_sum)), cap};
 }
 
 template <class Arch>
