@@ -53,7 +53,7 @@ export async function loadWith(embedded, options = {}) {
   const failures = [];
   for (const variant of variants) {
     try {
-      const bytes = () => inflate(decodeBase64(embedded[variant]));
+      const bytes = () => unpack(decodeBase64(embedded[variant]));
       return await start({ module: await compileBytes(bytes(), {}), bytes, maxMemory }, threads);
     } catch (error) {
       // Neither depends on the build.
@@ -66,6 +66,21 @@ export async function loadWith(embedded, options = {}) {
   const reasons = variants.map((variant, i) => `${variant}: ${messageOf(failures[i])}`).join('; ');
   const cause = failures.length === 1 ? failures[0] : new AggregateError(failures, reasons);
   throw loadError('load-failed', `no wasm build could be loaded: ${reasons}`, { cause });
+}
+
+/**
+ * Node's own inflate where there is one: ours has yet to be compiled when the first instance is loaded.
+ * @param {Uint8Array} packed
+ * @returns {Uint8Array}
+ */
+function unpack(packed) {
+  let native;
+  try {
+    native = /** @type {any} */ (globalThis).process?.getBuiltinModule?.('node:zlib')?.inflateRawSync;
+  } catch {
+    // A host that forbids it has our own.
+  }
+  return typeof native === 'function' ? new Uint8Array(native(packed)) : inflate(packed);
 }
 
 /**
