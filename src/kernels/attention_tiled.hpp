@@ -203,6 +203,7 @@ template <class Arch>
 SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto zero = simd::splat<Arch>(0.0F);
+  const std::size_t whole = block.head_dim_v - block.head_dim_v % kW;
   for (std::size_t r = 0; r < block.rows; ++r) {
     const float m = workspace.m[r];
     const float l = workspace.l[r];
@@ -217,19 +218,17 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorks
       for (std::size_t c = 0; c < block.head_dim_v; ++c) to[c] = 0.0F;
       continue;
     }
-    // A division, not a product with 1/l: equal values then come out as they are. Adding 0 makes -0 the same 0 on every
-    // path.
-    const auto sum = simd::splat<Arch>(l);
-    for (std::size_t c = 0; c < block.head_dim_v; c += kW) {
+    const auto share = simd::splat<Arch>(1.0F / l);
+    // Adding 0 makes -0 the same 0 on every path.
+    const auto result = [&](std::size_t c) {
       const float* from = workspace.out + (c / kColumnBlock<Arch> * kScoreStride<Arch> + r) * kColumnBlock<Arch>;
-      const auto y = simd::load<Arch>(from + c % kColumnBlock<Arch>) / sum + zero;
-      if (c + kW <= block.head_dim_v) {
-        simd::store<Arch>(to + c, y);
-      } else {
-        float lanes[kW];
-        simd::store<Arch>(lanes, y);
-        for (std::size_t k = 0; c + k < block.head_dim_v; ++k) to[c + k] = lanes[k];
-      }
+      return simd::madd<Arch>(simd::load<Arch>(from + c % kColumnBlock<Arch>), share, zero);
+    };
+    for (std::size_t c = 0; c < whole; c += kW) simd::store<Arch>(to + c, result(c));
+    if (whole != block.head_dim_v) {
+      float lanes[kW];
+      simd::store<Arch>(lanes, result(whole));
+      for (std::size_t k = 0; whole + k < block.head_dim_v; ++k) to[whole + k] = lanes[k];
     }
   }
 }

@@ -63,6 +63,7 @@ struct AttentionBlock {
 
   /// Offset of row r of an operand with these strides.
   constexpr std::size_t row_offset(std::size_t r, std::size_t head_stride, std::size_t row_stride) const {
+    if (r < rows_per_head) return r * row_stride;  // saves the division where heads are not stacked
     return r / rows_per_head * head_stride + r % rows_per_head * row_stride;
   }
 };

@@ -16,34 +16,66 @@
 
 namespace sdpa::kernels {
 
-/// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l, writes
-/// alpha.
-template <class Arch>
-SDPA_NOINLINE void online_softmax(KeyRange keys, std::size_t vectors, float* scores, float* m, float* l, float* alpha) {
+/// The largest of the scores of keys [0, keys), kVectors vectors of rows, and of m: two chains a vector.
+template <class Arch, std::size_t kVectors>
+SDPA_INLINE void raise_maximum(const float* scores, std::size_t keys, simd::Batch<Arch> (&m)[kVectors]) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  const auto k = simd::ExpConstants<Arch>::load();
-  const auto nothing = simd::splat<Arch>(kMasked);
-  const auto zero = simd::splat<Arch>(0.0F);
-  for (std::size_t v = 0; v < vectors; ++v) {
-    float* const column = scores + v * kW;
-    const auto m_before = simd::load<Arch>(m + v * kW);
-    auto m_now = m_before;
-    for (std::size_t j = keys.begin; j < keys.end; ++j) {
-      m_now = simd::vmax<Arch>(m_now, simd::load<Arch>(column + j * kScoreStride<Arch>));
+  simd::Batch<Arch> other[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) other[v] = m[v];
+  if (keys % 2 != 0) {
+    for (std::size_t v = 0; v < kVectors; ++v) m[v] = simd::vmax<Arch>(m[v], simd::load<Arch>(scores + v * kW));
+    scores += kScoreStride<Arch>;
+  }
+  SDPA_NO_UNROLL
+  for (std::size_t n = keys / 2; n != 0; --n) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      m[v] = simd::vmax<Arch>(m[v], simd::load<Arch>(scores + v * kW));
+      other[v] = simd::vmax<Arch>(other[v], simd::load<Arch>(scores + kScoreStride<Arch> + v * kW));
     }
+    scores += 2 * kScoreStride<Arch>;
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) m[v] = simd::vmax<Arch>(m[v], other[v]);
+}
+
+template <class Arch, std::size_t kVectors>
+SDPA_INLINE void softmax_vectors(KeyRange keys, float* scores, float* m, float* l, float* alpha) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  using V = simd::Batch<Arch>;
+  scores += keys.begin * kScoreStride<Arch>;
+  V m_now[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) m_now[v] = simd::load<Arch>(m + v * kW);
+  raise_maximum<Arch, kVectors>(scores, keys.size(), m_now);
+  const auto k = simd::ExpConstants<Arch>::load();
+  const V nothing = simd::splat<Arch>(kMasked);
+  const V zero = simd::splat<Arch>(0.0F);
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const V m_before = simd::load<Arch>(m + v * kW);
     // -infinity minus -infinity would be NaN: subtract 0 there, and every weight of the row is exp(-infinity) = 0.
-    const auto shift = xsimd::select(m_now == nothing, zero, m_now);
-    const auto a = simd::exp_nonpositive<Arch>(m_before - shift, k);
-    auto sum = zero;
-    for (std::size_t j = keys.begin; j < keys.end; ++j) {
-      float* s = column + j * kScoreStride<Arch>;
-      const auto p = simd::exp_nonpositive<Arch>(simd::load<Arch>(s) - shift, k);
+    const V shift = xsimd::select(m_now[v] == nothing, zero, m_now[v]);
+    const V a = simd::exp_nonpositive<Arch>(m_before - shift, k);
+    V sum = zero;
+    float* s = scores + v * kW;
+    SDPA_NO_UNROLL
+    for (std::size_t n = keys.size(); n != 0; --n) {
+      const V p = simd::exp_nonpositive<Arch>(simd::load<Arch>(s) - shift, k);
       simd::store<Arch>(s, p);
       sum = sum + p;
+      s += kScoreStride<Arch>;
     }
-    simd::store<Arch>(m + v * kW, m_now);
+    simd::store<Arch>(m + v * kW, m_now[v]);
     simd::store<Arch>(l + v * kW, simd::madd<Arch>(simd::load<Arch>(l + v * kW), a, sum));
     simd::store<Arch>(alpha + v * kW, a);
+  }
+}
+
+/// Turns scores [key][row] of keys [keys.begin, keys.end) into weights exp(s - m) in place, moves m and l,
+/// writes alpha.
+template <class Arch>
+SDPA_NOINLINE void online_softmax(KeyRange keys, std::size_t vectors, float* scores, float* m, float* l, float* alpha) {
+  if (vectors == 1) {
+    softmax_vectors<Arch, 1>(keys, scores, m, l, alpha);
+  } else {
+    softmax_vectors<Arch, kNr>(keys, scores, m, l, alpha);
   }
 }
 

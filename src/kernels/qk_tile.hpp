@@ -35,10 +35,15 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
       for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = simd::madd<Arch>(k, q[v], acc[m][v]);
     }
   }
-  const V f = simd::splat<Arch>(factor);
+  if (factor != 1.0F) {
+    const V f = simd::splat<Arch>(factor);
+    for (std::size_t m = 0; m < kKeys; ++m) {
+      for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = acc[m][v] * f;
+    }
+  }
   for (std::size_t m = 0; m < kKeys; ++m) {
     for (std::size_t v = 0; v < kVectors; ++v) {
-      simd::store<Arch>(scores + m * kScoreStride<Arch> + v * kW, acc[m][v] * f);
+      simd::store<Arch>(scores + m * kScoreStride<Arch> + v * kW, acc[m][v]);
     }
   }
 }

@@ -6,78 +6,51 @@
 namespace sdpa::simd {
 
 struct ExpTable {
-  float low = -69.3F;         // from here down the weight is exactly 0
-  float log2e = 1.44269504F;  // log2(e)
+  float low = -100.0F;  // of log2 of a weight: from here down the weight is exactly 0
+  float log2e = 1.44269504F;
   float magic = 12583039.0F;  // 1.5 * 2^23 + 127: adding it rounds to an integer and biases the exponent
-  float minus_ln2 = -0.693147182F;
-  float minus_ln2_high = -0.693359375F;  // ln 2 in 10 bits, so that n * high is exact for |n| <= 100
-  float minus_ln2_low = 2.12194440e-4F;  // and the rest
-  float one = 1.0F;                      // p(0) and p'(0), exact: the largest score has weight exactly 1
-  // Relative minimax of e^r = 1 + r + c2 r^2 + ... on |r| <= ln(2)/2: 4e-9, so that rounding is all that is left.
-  float c2 = 0.4999999403953552F;
-  float c3 = 0.1666652113199234F;
-  float c4 = 0.04166838899254799F;
-  float c5 = 0.00836871936917305F;
-  float c6 = 0.0013814606936648488F;
+  float flush = -0x1p-100F;   // what is left at the clamp, by the very steps of exp_nonpositive
+  float one = 1.0F;           // p(0), exact: the largest score has weight exactly 1
+  // Relative minimax of 2^r = 1 + c1 r + c2 r^2 + ... on |r| <= 1/2: 4e-9, so that rounding is all that is left.
+  float c1 = 0.6931471824645996F;
+  float c2 = 0.24022647738456726F;
+  float c3 = 0.05550362542271614F;
+  float c4 = 0.009618526324629784F;
+  float c5 = 0.0013390176463872194F;
+  float c6 = 0.0001532114838482812F;
 };
 inline constexpr ExpTable kExpTable{};
-
-/// exp(x) with `offset` added in the last multiply-add; ExpTable::low <= x <= 0.
-template <class Arch, class Constants>
-SDPA_INLINE Batch<Arch> exp_step(Batch<Arch> x, const Constants& k, Batch<Arch> offset) {
-  const auto shifted = madd<Arch>(x, k.log2e, k.magic);
-  const auto n = shifted - k.magic;
-  Batch<Arch> r;
-  if constexpr (Arch::kFused) {
-    r = madd<Arch>(n, k.minus_ln2, x);
-  } else {
-    // Two roundings would lose what the sum cancels: take off a product that is exact, then its small rest.
-    r = madd<Arch>(n, k.minus_ln2_low, madd<Arch>(n, k.minus_ln2_high, x));
-  }
-  auto p = madd<Arch>(k.c6, r, k.c5);
-  p = madd<Arch>(p, r, k.c4);
-  p = madd<Arch>(p, r, k.c3);
-  p = madd<Arch>(p, r, k.c2);
-  p = madd<Arch>(p, r, k.one);
-  p = madd<Arch>(p, r, k.one);
-  // A product, not an integer add to p: the bits of a NaN must stay a NaN whatever its payload.
-  return madd<Arch>(p, exponent_from_low_bits<Arch>(shifted), offset);
-}
 
 template <class Arch>
 struct ExpConstants {
   using V = Batch<Arch>;
-  V low, log2e, magic, minus_ln2, minus_ln2_high, minus_ln2_low, one, c2, c3, c4, c5, c6;
-  V flush;  // -exp(low), by the very steps that compute it: what is subtracted leaves exactly 0 at the clamp
+  V low, log2e, magic, flush, one, c1, c2, c3, c4, c5, c6;
 
   SDPA_INLINE static ExpConstants load() {
     const ExpTable* t = opaque(&kExpTable);
-    ExpConstants k{V(t->low),
-                   V(t->log2e),
-                   V(t->magic),
-                   V(t->minus_ln2),
-                   V(t->minus_ln2_high),
-                   V(t->minus_ln2_low),
-                   V(t->one),
-                   V(t->c2),
-                   V(t->c3),
-                   V(t->c4),
-                   V(t->c5),
-                   V(t->c6),
-                   V(0.0F)};
-    k.flush = -exp_step<Arch>(k.low, k, V(0.0F));
-    return k;
+    return {V(t->low), V(t->log2e), V(t->magic), V(t->flush), V(t->one), V(t->c1),
+            V(t->c2),  V(t->c3),    V(t->c4),    V(t->c5),    V(t->c6)};
   }
 };
 
-/// exp(x) for x <= 0. Relative error at most 1.5e-7 where the result is above 2^-76; exactly 1 at 0; exactly 0 for
-/// x <= -69.3 (2^-100) and for -infinity, so that no product with a value is subnormal; NaN for NaN.
+/// exp(x) for x <= 0. Relative error at most 1.5e-7 + 1e-7 |x| where the result is above 2^-76; exactly 1 at 0; exactly
+/// 0 for x <= -69.3 (2^-100) and for -infinity, so that no product with a value is subnormal; NaN for NaN.
 ///
-/// The score is not scaled by log2(e) beforehand: s - m is exact at the top and for scores of any size, a prescaled one
-/// rounds, and overflows at 3e38.
+/// The difference of a score and the maximum is multiplied, not the score: the difference is exact at the top, where the
+/// weights are large, and has no overflow. Down the slope the error of the product grows slower than the weight shrinks.
 template <class Arch>
 SDPA_INLINE Batch<Arch> exp_nonpositive(Batch<Arch> x, const ExpConstants<Arch>& k) {
-  return exp_step<Arch>(clamp_low<Arch>(x, k.low), k, k.flush);
+  const auto t = clamp_low<Arch>(x * k.log2e, k.low);
+  const auto shifted = t + k.magic;
+  const auto r = t - (shifted - k.magic);
+  auto p = madd<Arch>(k.c6, r, k.c5);
+  p = madd<Arch>(p, r, k.c4);
+  p = madd<Arch>(p, r, k.c3);
+  p = madd<Arch>(p, r, k.c2);
+  p = madd<Arch>(p, r, k.c1);
+  p = madd<Arch>(p, r, k.one);
+  // A product, not an integer add to p: the bits of a NaN must stay a NaN whatever its payload.
+  return madd<Arch>(p, exponent_from_low_bits<Arch>(shifted), k.flush);
 }
 
 struct TanhTable {
