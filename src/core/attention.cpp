@@ -119,7 +119,7 @@ WorkspaceSize attention_workspace_bytes(const kernels::KernelTable& table, const
                                         const AttentionOptions& options) {
   AttentionPlan plan;
   Status status = validate(tensors, options);
-  if (status.ok()) status = make_plan(table, tensors, options, plan);
+  if (status.ok()) status = make_plan(table, tensors, plan);
   return {status, status.ok() ? plan.bytes() : 0};
 }
 
@@ -127,7 +127,7 @@ Status attention(const kernels::KernelTable& table, const AttentionTensors& tens
                  std::span<std::byte> workspace) {
   AttentionPlan plan;
   Status status = validate(tensors, options);
-  if (status.ok()) status = make_plan(table, tensors, options, plan);
+  if (status.ok()) status = make_plan(table, tensors, plan);
   if (!status.ok()) return status;
   if (tensors.out.extent(0) == 0 || tensors.out.extent(1) == 0 || tensors.out.extent(2) == 0) return StatusCode::kOk;
   if (workspace.size() < plan.bytes() ||

@@ -29,10 +29,8 @@ std::size_t heads_per_block(const kernels::KernelTable& table, std::size_t seqle
 
 }  // namespace
 
-Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
-                 AttentionPlan& plan) {
+Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, AttentionPlan& plan) {
   const kernels::WorkspaceShape shape{tensors.query.extent(3), tensors.value.extent(3),
-                                      options.mask.data_handle() != nullptr || options.bias.data_handle() != nullptr,
                                       tensors.key.dtype() != DType::kFloat32, tensors.value.dtype() != DType::kFloat32};
   // The kernel's pieces are a few hundred rows of either head size.
   constexpr std::size_t kMostRows = 4096;

@@ -17,7 +17,6 @@ struct AttentionPlan {
 };
 
 /// Arguments have passed validate(). kSizeOverflow where the workspace does not fit std::size_t.
-Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
-                 AttentionPlan& plan);
+Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, AttentionPlan& plan);
 
 }  // namespace sdpa::core

@@ -48,7 +48,6 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
   const ScoreMod mod = make_score_mod(block.scale, capped ? block.softcap : 0.0);
   // The forward pass left the queries packed with its own factor, which is another one before the softcap.
   if (!capped && block.softcap != 0.0) pack_queries<Arch>(block, mod.query_factor, workspace.queries);
-  const bool has_extra = masked && (block.mask.data != nullptr || block.bias.data != nullptr);
 
   for (std::size_t begin = 0; begin < block.num_keys; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
@@ -56,7 +55,6 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
     const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
     const KeyRange seen = masked ? within_tile(any, tile) : whole;
     const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
-    if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra);
     for (std::size_t first = 0; first < block.rows; first += kPanel) {
       const Panel panel = panel_at<Arch>(first, block.rows);
       const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, panel.rows);
@@ -68,8 +66,13 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
       if (!keys.empty()) {
         capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, scores);
         if (masked) {
-          mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(range.all, tile),
-                            has_extra ? workspace.extra : nullptr, scores);
+          if (block.bias.data != nullptr) apply_bias<Arch>(block, panel, tile.begin, keys, scores);
+          if (block.mask.data != nullptr) {
+            PanelMask<Arch> mask;
+            read_panel_mask<Arch>(block, panel, tile.begin, keys, mask);
+            apply_panel_mask<Arch>(mask, keys, panel.vectors, scores);
+          }
+          mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(range.all, tile), scores);
         }
       }
       if (!weights) {

@@ -82,50 +82,58 @@ struct BlockRanges {
   }
 };
 
-constexpr bool has_explicit_mask(const AttentionBlock& block) {
-  return block.mask.data != nullptr || block.bias.data != nullptr;
-}
+/// What the weights of a tile turned out to be.
+struct TileWeights {
+  bool any = false;      // some row weighs some key
+  bool partial = false;  // a mask or a bias excludes some cell
+};
 
 /// Steps 1 to 3 for every panel: weights of `seen` (what the block sees of the tile) in workspace.scores.
 template <class Arch>
-SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
-                              KeyRange tile, KeyRange seen, const AttentionWorkspace<Arch>& workspace) {
+SDPA_NOINLINE TileWeights weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
+                                     KeyRange tile, KeyRange seen, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
-  const bool has_extra = has_explicit_mask(block);
-  if (has_extra) build_explicit_tile<Arch>(block, tile.begin, seen, workspace.extra);
+  TileWeights weights;
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const Panel panel = panel_at<Arch>(first, block.rows);
     const KeyRange keys = within_tile(ranges.panel[p].any, tile);
     float* scores = workspace.scores + first;
-    if (keys.empty()) {
+    PanelMask<Arch> mask;
+    Coverage coverage = keys.empty() ? Coverage::kEmpty : Coverage::kFull;
+    if (block.mask.data != nullptr && !keys.empty()) {
+      coverage = read_panel_mask<Arch>(block, panel, tile.begin, keys, mask);
+      if (coverage != Coverage::kFull) weights.partial = true;
+    }
+    if (coverage == Coverage::kEmpty) {
       clear_weights<Arch>(seen, panel.vectors, scores);
       for (std::size_t r = 0; r < panel.rows; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
+    weights.any = true;
     capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, scores);
-    mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile),
-                      has_extra ? workspace.extra : nullptr, scores);
+    if (block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile.begin, keys, scores)) weights.partial = true;
+    if (coverage == Coverage::kPartial) apply_panel_mask<Arch>(mask, keys, panel.vectors, scores);
+    mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile), scores);
     online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
                          workspace.alpha + first);
     clear_weights<Arch>({seen.begin, keys.begin}, panel.vectors, scores);
     clear_weights<Arch>({keys.end, seen.end}, panel.vectors, scores);
   }
+  return weights;
 }
 
 /// Step 4 where a value that some row may not see is NaN or infinite.
 template <class Arch>
 SDPA_NOINLINE void accumulate_selected(const AttentionBlock& block, const ValueTile& value, KeyRange tile,
                                        KeyRange seen, bool fresh, const AttentionWorkspace<Arch>& workspace) {
-  const bool has_extra = has_explicit_mask(block);
   for (std::size_t r = 0; r < block.rows; ++r) {
     const KeyRange row =
         within_tile({block.key_begin[r], block.key_end[r]}, {tile.begin + seen.begin, tile.begin + seen.end});
     const float* weights = workspace.scores + seen.begin * kScoreStride<Arch> + r;
-    const float* extra = workspace.extra + seen.begin * kScoreStride<Arch> + r;
     pv_selected_row<Arch>(weights, value, row.begin, row.end, fresh, workspace.alpha[r],
                           workspace.out + r * kColumnBlock<Arch>, kScoreStride<Arch> * kColumnBlock<Arch>,
-                          [&](std::size_t j) { return !has_extra || extra[j * kScoreStride<Arch>] != kMasked; });
+                          [&](std::size_t j) { return is_allowed(block, r, tile.begin + seen.begin + j); });
   }
 }
 
@@ -176,15 +184,15 @@ SDPA_NOINLINE void accumulate_few_rows(const AttentionBlock& block, const BlockR
   }
 }
 
-/// Step 4 for every row. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
+/// Step 4 for every row. `excludes`: a mask or a bias excludes a cell of the tile. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
 /// first-level cache while all rows of the block run over them.
 template <class Arch>
 SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
-                                   KeyRange seen, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+                                   KeyRange seen, bool excludes, bool fresh, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
   const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
   const KeyRange all = within_tile(ranges.block.all, tile);
-  const bool partial = has_explicit_mask(block) || all.begin > seen.begin || all.end < seen.end;
+  const bool partial = excludes || all.begin > seen.begin || all.end < seen.end;
   if (partial && !values_are_finite<Arch>(value, seen.size())) {
     accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
     return;
@@ -250,8 +258,9 @@ void attention_block(const AttentionBlock& block, float* memory) {
   for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
     const KeyRange seen = within_tile(any, tile);
-    weigh_tile<Arch>(block, mod, ranges, tile, seen, workspace);
-    accumulate_tile<Arch>(block, ranges, tile, seen, fresh, workspace);
+    const TileWeights weights = weigh_tile<Arch>(block, mod, ranges, tile, seen, workspace);
+    if (!weights.any) continue;
+    accumulate_tile<Arch>(block, ranges, tile, seen, weights.partial, fresh, workspace);
     fresh = false;
   }
   finish_rows<Arch>(block, workspace);

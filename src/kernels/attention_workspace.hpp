@@ -14,7 +14,6 @@ struct AttentionWorkspace {
 
   float* queries;  // [panel][head_dim][2 vectors]
   float* scores;   // [kBc][kRows]: scores, then weights
-  float* extra;    // [kBc][kRows]: mask and bias, where there are any
   float* out;      // [column block][kRows][2 vectors]: the unnormalised accumulator
   float* tail;     // [kBc][2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
   float* keys;     // [kBc][head_dim] widened, where the key is 16-bit
@@ -47,7 +46,6 @@ struct AttentionWorkspace {
     };
     queries = take(kRows * shape.head_dim);
     scores = take(kBc * kRows);
-    extra = take(shape.explicit_mask ? kBc * kRows : 0);
     out = take(kRows * round_up(shape.head_dim_v, kColumnBlock<Arch>));
     tail = take(kBc * tail_stride(shape.head_dim_v));
     keys = take(shape.wide_key ? kBc * shape.head_dim : 0);
@@ -60,8 +58,7 @@ struct AttentionWorkspace {
 };
 
 inline WorkspaceShape workspace_shape(const AttentionBlock& block) {
-  return {block.head_dim, block.head_dim_v, block.mask.data != nullptr || block.bias.data != nullptr,
-          block.key.dtype != DType::kFloat32, block.value.dtype != DType::kFloat32};
+  return {block.head_dim, block.head_dim_v, block.key.dtype != DType::kFloat32, block.value.dtype != DType::kFloat32};
 }
 
 }  // namespace sdpa::kernels

@@ -72,7 +72,6 @@ struct AttentionBlock {
 struct WorkspaceShape {
   std::size_t head_dim;
   std::size_t head_dim_v;
-  bool explicit_mask;  // a mask or a bias
   bool wide_key;       // key is not float32
   bool wide_value;     // value is not float32
 };

@@ -1,6 +1,5 @@
-// Which keys take part: intervals per row (everything that follows from positions and lengths) and an explicit tile
-// (boolean mask and bias). Masking selects, it never adds: whatever stands behind an excluded cell cannot reach the
-// result.
+// Which keys take part, as intervals per row: everything that follows from positions and lengths. Masking selects, it
+// never adds: whatever stands behind an excluded cell cannot reach the result.
 //
 // A tile is skipped (no row sees a key of it: never read), full (no mask code runs) or partial. Within a partial tile
 // only the keys at which the rows of a panel differ are touched.
@@ -11,7 +10,6 @@
 #include <limits>
 
 #include "kernels/kernel_table.hpp"
-#include "kernels/pack.hpp"
 #include "kernels/tile_size.hpp"
 
 namespace sdpa::kernels {
@@ -79,75 +77,6 @@ SDPA_NOINLINE void mask_outside(const std::size_t* key_begin, const std::size_t*
     for (std::size_t j = keys.begin; j < keys.end; ++j, s += kScoreStride<Arch>) {
       const auto key = simd::splat<Arch>(static_cast<float>(j));
       simd::store<Arch>(s, xsimd::select((key >= lo) & (key < hi), simd::load<Arch>(s), masked));
-    }
-  }
-}
-
-/// One row of the explicit tile, keys in order: the bias, -infinity where the mask excludes the key.
-inline void read_explicit_row(const AttentionBlock& block, std::size_t row, KeyRange keys, float* to) {
-  const auto& mask = block.mask;
-  const auto& bias = block.bias;
-  const std::size_t n = keys.size();
-  if (bias.data == nullptr) {
-    for (std::size_t j = 0; j < n; ++j) to[j] = 0.0F;
-  } else {
-    const std::size_t at = block.row_offset(row, bias.head_stride, bias.row_stride) + keys.begin * bias.column_stride;
-    if (bias.column_stride == 1 && block.bias_dtype == DType::kFloat32) {
-      const float* from = static_cast<const float*>(bias.data) + at;
-      for (std::size_t j = 0; j < n; ++j) to[j] = from[j];
-    } else {
-      for (std::size_t j = 0; j < n; ++j)
-        to[j] = read_element(bias.data, block.bias_dtype, at + j * bias.column_stride);
-    }
-  }
-  if (mask.data != nullptr) {
-    const auto* from =
-        mask.data + block.row_offset(row, mask.head_stride, mask.row_stride) + keys.begin * mask.column_stride;
-    if (mask.column_stride == 1) {
-      for (std::size_t j = 0; j < n; ++j) to[j] = from[j] != 0 ? to[j] : kMasked;
-    } else {
-      for (std::size_t j = 0; j < n; ++j) to[j] = from[j * mask.column_stride] != 0 ? to[j] : kMasked;
-    }
-  }
-}
-
-/// The explicit tile [key][row] of keys [tile_begin + keys.begin, tile_begin + keys.end), a vector of rows at a time.
-template <class Arch>
-SDPA_NOINLINE void build_explicit_tile(const AttentionBlock& block, std::size_t tile_begin, KeyRange keys,
-                                       float* tile) {
-  constexpr std::size_t kW = simd::kWidth<Arch>;
-  constexpr std::size_t kLine = round_up(kBc, kW);
-  float lines[kW][kLine];
-  const std::size_t n = keys.size();
-  for (std::size_t first = 0; first < block.rows; first += kW) {
-    for (std::size_t r = 0; r < kW; ++r) {
-      // Lanes beyond the block repeat its last row and are never read.
-      const std::size_t row = first + r < block.rows ? first + r : block.rows - 1;
-      read_explicit_row(block, row, {tile_begin + keys.begin, tile_begin + keys.end}, lines[r]);
-      for (std::size_t j = n; j < round_up(n, kW); ++j) lines[r][j] = 0.0F;
-    }
-    for (std::size_t j = 0; j < n; j += kW) {
-      simd::Batch<Arch> square[kW];
-      for (std::size_t r = 0; r < kW; ++r) square[r] = simd::load<Arch>(lines[r] + j);
-      simd::transpose<Arch>(square);
-      float* to = tile + (keys.begin + j) * kScoreStride<Arch> + first;
-      const std::size_t left = n - j < kW ? n - j : kW;
-      for (std::size_t k = 0; k < left; ++k) simd::store<Arch>(to + k * kScoreStride<Arch>, square[k]);
-    }
-  }
-}
-
-/// scores = scores + tile, and -infinity where the tile is -infinity whatever the score.
-template <class Arch>
-SDPA_NOINLINE void apply_explicit_tile(const float* tile, KeyRange keys, std::size_t vectors, float* scores) {
-  constexpr std::size_t kStride = kScoreStride<Arch>;
-  constexpr std::size_t kW = simd::kWidth<Arch>;
-  const auto masked = simd::splat<Arch>(kMasked);
-  for (std::size_t j = keys.begin; j < keys.end; ++j) {
-    for (std::size_t v = 0; v < vectors; ++v) {
-      const auto x = simd::load<Arch>(tile + j * kStride + v * kW);
-      float* s = scores + j * kStride + v * kW;
-      simd::store<Arch>(s, xsimd::select(x == masked, masked, simd::load<Arch>(s) + x));
     }
   }
 }

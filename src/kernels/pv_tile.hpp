@@ -98,16 +98,25 @@ SDPA_NOINLINE bool values_are_finite(const ValueTile& value, std::size_t keys) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const std::size_t in_place = value.columns - value.columns % kColumnBlock<Arch>;
   const auto zero = simd::splat<Arch>(0.0F);
-  auto sum = zero;
+  static_assert(kNr == 2);
+  simd::Batch<Arch> sum[4] = {zero, zero, zero, zero};  // a chain each, for the latency
+  const auto add = [&](std::size_t chain, const float* v) {
+    sum[chain] = simd::madd<Arch>(zero, simd::load<Arch>(v), sum[chain]);
+  };
   for (std::size_t j = 0; j < keys; ++j) {
     const float* v = value.data + j * value.stride;
-    for (std::size_t c = 0; c < in_place; c += kW) sum = simd::madd<Arch>(zero, simd::load<Arch>(v + c), sum);
-    const float* tail = value.tail + j * value.tail_stride;
-    for (std::size_t c = 0; c < value.tail_stride; c += kW)
-      sum = simd::madd<Arch>(zero, simd::load<Arch>(tail + c), sum);
+    std::size_t c = 0;
+    for (; c + 4 * kW <= in_place; c += 4 * kW) {
+      for (std::size_t k = 0; k < 4; ++k) add(k, v + c + k * kW);
+    }
+    for (; c < in_place; c += kNr * kW) {
+      for (std::size_t k = 0; k < kNr; ++k) add(k, v + c + k * kW);
+    }
+    if (value.tail_stride == 0) continue;
+    for (std::size_t k = 0; k < kNr; ++k) add(kNr + k, value.tail + j * value.tail_stride + k * kW);
   }
   float lanes[kW];
-  simd::store<Arch>(lanes, sum);
+  simd::store<Arch>(lanes, (sum[0] + sum[1]) + (sum[2] + sum[3]));
   float total = 0.0F;
   for (std::size_t c = 0; c < kW; ++c) total += lanes[c];
   return total == 0.0F;

@@ -5,6 +5,8 @@
 #include <cstddef>
 
 #include "kernels/attention_workspace.hpp"
+#include "kernels/bias.hpp"
+#include "kernels/boolean_mask.hpp"
 #include "kernels/mask.hpp"
 #include "kernels/pack.hpp"
 #include "kernels/qk_tile.hpp"
@@ -46,11 +48,10 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 
-/// Bias and masks. `keys` is what the rows of the panel may see of the tile by position, `all` what every row sees.
+/// Masks by position. `keys` is what some row of the panel may see of the tile, `all` what every row sees.
 template <class Arch>
 void mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys, KeyRange all,
-                 const float* extra, float* scores) {
-  if (extra != nullptr) apply_explicit_tile<Arch>(extra + panel.first, keys, panel.vectors, scores);
+                 float* scores) {
   const auto outside = [&](KeyRange range) {
     mask_outside<Arch>(block.key_begin, block.key_end, panel, tile_begin, range, scores);
   };

@@ -112,6 +112,22 @@ SDPA_INLINE Batch<Arch> exponent_from_low_bits(Batch<Arch> x) {
   return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<std::int32_t>(x) << 23);
 }
 
+/// A word of bits a lane.
+template <class Arch>
+using Bits = xsimd::batch<std::int32_t, typename Arch::Xsimd>;
+
+template <class Arch>
+SDPA_INLINE Bits<Arch> load_bits(const std::uint32_t* p) {
+  return Bits<Arch>::load_unaligned(reinterpret_cast<const std::int32_t*>(p));
+}
+
+/// `yes` in the lanes whose lowest bit is set, `no` in the others.
+template <class Arch>
+SDPA_INLINE Batch<Arch> select_by_lowest_bit(Bits<Arch> bits, Batch<Arch> yes, Batch<Arch> no) {
+  const auto keep = xsimd::bitwise_cast<float>((bits << 31) >> 31);
+  return (yes & keep) | xsimd::bitwise_andnot(no, keep);
+}
+
 /// Transposes a square of vectors in place.
 template <class Arch>
 SDPA_INLINE void transpose(Batch<Arch> (&square)[kWidth<Arch>]) {
