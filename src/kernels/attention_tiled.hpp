@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernels/attention_decode.hpp"
 #include "kernels/attention_scores.hpp"
 #include "kernels/attention_workspace.hpp"
 #include "kernels/online_softmax.hpp"
@@ -25,28 +26,6 @@
 #include "kernels/score_tile.hpp"
 
 namespace sdpa::kernels {
-
-/// Keys [tile.begin + seen.begin, tile.begin + seen.end) of V: in place, or widened; the last columns packed.
-template <class Arch>
-ValueTile load_value_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
-                          const AttentionWorkspace<Arch>& workspace) {
-  const std::size_t begin = tile.begin + seen.begin;
-  const std::size_t tail_stride = AttentionWorkspace<Arch>::tail_stride(block.head_dim_v);
-  ValueTile value{nullptr, block.value.stride, block.head_dim_v, workspace.tail, tail_stride};
-  if (block.value.dtype == DType::kFloat32) {
-    value.data = static_cast<const float*>(block.value.data) + begin * block.value.stride;
-  } else {
-    widen_rows<Arch>(block.value, begin, seen.size(), block.head_dim_v, workspace.values);
-    value.data = workspace.values;
-    value.stride = block.head_dim_v;
-  }
-  const std::size_t rest = block.head_dim_v % kColumnBlock<Arch>;
-  if (rest != 0) {
-    pack_column_tail<Arch>(value.data + (block.head_dim_v - rest), value.stride, seen.size(), rest, workspace.tail,
-                           tail_stride);
-  }
-  return value;
-}
 
 /// Weights of keys that a panel did not compute are 0 where its neighbours' products run over them.
 template <class Arch>
@@ -160,30 +139,6 @@ SDPA_INLINE void accumulate_columns(const AttentionBlock& block, const BlockRang
   }
 }
 
-/// Step 4 of one or two rows: as many columns at once as keep eight sums independent, the rest as above.
-template <class Arch>
-SDPA_NOINLINE void accumulate_few_rows(const AttentionBlock& block, const BlockRanges<Arch>& ranges,
-                                       const ValueTile& value, KeyRange tile, KeyRange seen, bool fresh,
-                                       const AttentionWorkspace<Arch>& workspace) {
-  constexpr std::size_t kW = simd::kWidth<Arch>;
-  const std::size_t vectors = block.rows == 1 ? 8 : 4;
-  const KeyRange keys = within_tile(ranges.block.any, tile);
-  const float* weights = workspace.scores + keys.begin * kScoreStride<Arch>;
-  std::size_t c = 0;
-  for (; c + vectors * kW <= block.head_dim_v; c += vectors * kW) {
-    const float* v = value.data + (keys.begin - seen.begin) * value.stride + c;
-    float* out = workspace.out + c * kScoreStride<Arch>;
-    if (block.rows == 1) {
-      pv_register_tile<Arch, 1, 8>(weights, v, value.stride, keys.size(), fresh, workspace.alpha, out);
-    } else {
-      pv_register_tile<Arch, 2, 4>(weights, v, value.stride, keys.size(), fresh, workspace.alpha, out);
-    }
-  }
-  for (; c < block.head_dim_v; c += kColumnBlock<Arch>) {
-    accumulate_columns<Arch>(block, ranges, value, tile, seen, fresh, c, workspace);
-  }
-}
-
 /// Step 4 for every row. `excludes`: a mask or a bias excludes a cell of the tile. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
 /// first-level cache while all rows of the block run over them.
 template <class Arch>
@@ -195,10 +150,6 @@ SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRange
   const bool partial = excludes || all.begin > seen.begin || all.end < seen.end;
   if (partial && !values_are_finite<Arch>(value, seen.size())) {
     accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
-    return;
-  }
-  if (block.rows <= 2) {
-    accumulate_few_rows<Arch>(block, ranges, value, tile, seen, fresh, workspace);
     return;
   }
   for (std::size_t c = 0; c < block.head_dim_v; c += kColumns) {
@@ -258,6 +209,11 @@ void attention_block(const AttentionBlock& block, float* memory) {
   for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
     const KeyRange seen = within_tile(any, tile);
+    if (is_few_rows<Arch>(block, ranges.block, tile)) {
+      attend_few_rows<Arch>(block, mod, tile, seen, fresh, workspace);
+      fresh = false;
+      continue;
+    }
     const TileWeights weights = weigh_tile<Arch>(block, mod, ranges, tile, seen, workspace);
     if (!weights.any) continue;
     accumulate_tile<Arch>(block, ranges, tile, seen, weights.partial, fresh, workspace);

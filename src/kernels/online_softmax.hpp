@@ -79,4 +79,32 @@ SDPA_NOINLINE void online_softmax(KeyRange keys, std::size_t vectors, float* sco
   }
 }
 
+/// The same for one row whose scores lie side by side, lanes across keys; `scores` is padded to whole vectors with
+/// -infinity. Same additions in the same order, hence the same bits.
+template <class Arch>
+SDPA_NOINLINE void online_softmax_row(std::size_t keys, float* scores, float* m, float* l, float* alpha) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  using V = simd::Batch<Arch>;
+  float lanes[kW];
+  V top = simd::splat<Arch>(*m);
+  for (std::size_t j = 0; j < keys; j += kW) top = simd::vmax<Arch>(top, simd::load<Arch>(scores + j));
+  simd::store<Arch>(lanes, top);
+  float m_now = lanes[0];
+  for (std::size_t k = 1; k < kW; ++k) m_now = lanes[k] > m_now ? lanes[k] : m_now;
+  const float shift = m_now == kMasked ? 0.0F : m_now;
+  const auto k = simd::ExpConstants<Arch>::load();
+  const V by = simd::splat<Arch>(shift);
+  for (std::size_t j = 0; j < keys; j += kW) {
+    simd::store<Arch>(scores + j, simd::exp_nonpositive<Arch>(simd::load<Arch>(scores + j) - by, k));
+  }
+  float sum = 0.0F;
+  for (std::size_t j = 0; j < keys; ++j) sum += scores[j];
+  const V a = simd::exp_nonpositive<Arch>(simd::splat<Arch>(*m) - by, k);
+  simd::store<Arch>(lanes, simd::madd<Arch>(simd::splat<Arch>(*l), a, simd::splat<Arch>(sum)));
+  *l = lanes[0];
+  simd::store<Arch>(lanes, a);
+  *alpha = lanes[0];
+  *m = m_now;
+}
+
 }  // namespace sdpa::kernels

@@ -14,7 +14,7 @@
 
 namespace sdpa::kernels {
 
-template <class Arch, std::size_t kKeys, std::size_t kVectors>
+template <class Arch, std::size_t kKeys, std::size_t kVectors, std::size_t kUnroll = 1>
 SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, const float* query, std::size_t head_dim,
                                   float factor, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
@@ -25,15 +25,30 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
     for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = V(0.0F);
     row[m] = key + m * key_stride;
   }
-  SDPA_NO_UNROLL
-  for (std::size_t d = 0; d < head_dim; ++d) {
+  const auto step = [&](std::size_t ahead) SDPA_INLINE_LAMBDA {
     V q[kVectors];
-    for (std::size_t v = 0; v < kVectors; ++v) q[v] = simd::load<Arch>(query + v * kW);
-    query += kVectors * kW;
+    for (std::size_t v = 0; v < kVectors; ++v) q[v] = simd::load<Arch>(query + (ahead * kVectors + v) * kW);
     for (std::size_t m = 0; m < kKeys; ++m) {
-      const V k = simd::splat<Arch>(*row[m]++);
+      const V k = simd::splat<Arch>(row[m][ahead]);
       for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = simd::madd<Arch>(k, q[v], acc[m][v]);
     }
+  };
+  const auto advance = [&](std::size_t steps) SDPA_INLINE_LAMBDA {
+    query += steps * kVectors * kW;
+    for (std::size_t m = 0; m < kKeys; ++m) row[m] += steps;
+  };
+  std::size_t d = head_dim;
+  if constexpr (kUnroll > 1) {
+    SDPA_NO_UNROLL
+    for (; d >= kUnroll; d -= kUnroll) {
+      for (std::size_t u = 0; u < kUnroll; ++u) step(u);
+      advance(kUnroll);
+    }
+  }
+  SDPA_NO_UNROLL
+  for (; d != 0; --d) {
+    step(0);
+    advance(1);
   }
   if (factor != 1.0F) {
     const V f = simd::splat<Arch>(factor);
@@ -71,7 +86,7 @@ SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std
                                    std::size_t head_dim, float factor, float* scores) {
   static_assert(kBc % kMrSingle == 0);
   for (; keys >= kMrSingle; keys -= kMrSingle) {
-    qk_register_tile<Arch, kMrSingle, 1>(key, key_stride, query, head_dim, factor, scores);
+    qk_register_tile<Arch, kMrSingle, 1, 4>(key, key_stride, query, head_dim, factor, scores);
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;
   }

@@ -26,6 +26,7 @@
 #endif
 
 #define SDPA_INLINE [[gnu::always_inline]] inline
+#define SDPA_INLINE_LAMBDA __attribute__((always_inline))
 // Steps of a block are functions of their own: inlined into one, they are half of the module's bytes twice over, and an
 // engine's optimiser has to allocate registers for all of them at once.
 #define SDPA_NOINLINE [[gnu::noinline]]
