@@ -90,7 +90,8 @@ SDPA_NOINLINE TileWeights weigh_tile(const AttentionBlock& block, const ScoreMod
       continue;
     }
     weights.any = true;
-    capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, scores);
+    capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries,
+                        values_ahead<Arch>(block, tile.begin + keys.begin), scores);
     if (block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile.begin, keys, scores)) weights.partial = true;
     if (coverage == Coverage::kPartial) apply_panel_mask<Arch>(mask, keys, panel.vectors, scores);
     mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile), scores);

@@ -80,12 +80,30 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
   if (tiles.low != 0) with_constant<kMr>(tiles.rows - 1, [&](auto rows) { run(rows, tiles.low); });
 }
 
+/// Rows that will be read soon, key by key with those at hand; data = nullptr for none.
+struct RowsAhead {
+  const char* data;
+  std::size_t row_bytes;
+
+  /// Touches the next `rows` of them. Decode reads keys and values from memory once: without this it computes and waits
+  /// in turns.
+  SDPA_INLINE void touch(std::size_t rows) {
+    if (data == nullptr) return;
+    simd::touch(data, rows * row_bytes);
+    data += rows * row_bytes;
+  }
+};
+
 /// The same for a panel of one vector. A whole tile is made of the tall ones; what is left of the last one goes singly.
 template <class Arch>
 SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                                   std::size_t head_dim, float factor, float* scores) {
+                                   std::size_t head_dim, float factor, RowsAhead value, float* scores) {
   static_assert(kBc % kMrSingle == 0);
+  RowsAhead next{value.data == nullptr ? nullptr : reinterpret_cast<const char*>(key + kMrSingle * key_stride),
+                 key_stride * sizeof(float)};
   for (; keys >= kMrSingle; keys -= kMrSingle) {
+    value.touch(kMrSingle);
+    if (keys >= 2 * kMrSingle) next.touch(kMrSingle);
     qk_register_tile<Arch, kMrSingle, 1, 4>(key, key_stride, query, head_dim, factor, scores);
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;

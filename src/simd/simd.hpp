@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <xsimd/xsimd.hpp>
@@ -141,6 +142,27 @@ template <class T>
 SDPA_INLINE const T* opaque(const T* p) {
   asm volatile("" : "+r"(p));
   return p;
+}
+
+/// Brings `bytes` bytes from `data` on into the cache, in order. WebAssembly has no prefetch: a load does, whose result
+/// nobody waits for.
+SDPA_INLINE void touch(const char* data, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+#if defined(__wasm__)
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  SDPA_NO_UNROLL
+  for (; bytes >= 2 * kLine; bytes -= 2 * kLine, data += 2 * kLine) {
+    std::uint32_t word[2];
+    std::memcpy(word, data, sizeof word[0]);
+    std::memcpy(word + 1, data + kLine, sizeof word[1]);
+    a |= word[0];
+    b |= word[1];
+  }
+  asm volatile("" : : "r"(a), "r"(b));
+#else
+  for (; bytes >= kLine; bytes -= kLine, data += kLine) __builtin_prefetch(data);
+#endif
 }
 
 }  // namespace sdpa::simd
