@@ -33,6 +33,7 @@ class Driver {
     key_begin_ = reinterpret_cast<std::size_t*>(workspace);
     key_end_ = key_begin_ + table.rows_per_block;
     memory_ = reinterpret_cast<float*>(workspace + plan.bounds_bytes);
+    streams_ = bytes_of(t_.key) + bytes_of(t_.value) > kCacheBytes;
   }
 
   void run() {
@@ -51,6 +52,15 @@ class Driver {
   }
 
  private:
+  // The second-level cache of a core is smaller; what a core gets of the third is rarely more.
+  static constexpr double kCacheBytes = 8 << 20;
+
+  static double bytes_of(const InputView& view) {
+    double bytes = static_cast<double>(size_of(view.dtype()));
+    for (std::size_t rank = 0; rank < 4; ++rank) bytes *= static_cast<double>(view.extent(rank));
+    return bytes;
+  }
+
   // Rows [first, first + rows) of query heads [h, h + heads), which share key head g.
   void run_block(std::size_t b, std::size_t g, std::size_t h, std::size_t heads, std::size_t first, std::size_t rows) {
     kernels::AttentionBlock block{};
@@ -96,6 +106,7 @@ class Driver {
     block.head_dim_v = t_.value.extent(3);
     block.scale = o_.scale.value_or(1.0 / std::sqrt(static_cast<double>(block.head_dim)));
     block.softcap = o_.softcap;
+    block.streams = streams_;
     table_.attention_block(block, memory_);
   }
 
@@ -111,6 +122,7 @@ class Driver {
   std::size_t* key_begin_;
   std::size_t* key_end_;
   float* memory_;
+  bool streams_;
 };
 
 }  // namespace

@@ -46,9 +46,9 @@ void accumulate_few_rows(const ValueTile& value, std::size_t keys, bool fresh,
 
 template <class Arch, std::size_t kRows>
 void attend_rows(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, const ValueTile& value,
-                 std::size_t keys, RowsAhead value_rows, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+                 std::size_t keys, Ahead ahead, bool fresh, const AttentionWorkspace<Arch>& workspace) {
   qk_rows<Arch, kRows>(key.data, key.stride, keys, workspace.queries, simd::kWidth<Arch>, block.head_dim,
-                       mod.score_factor, kMasked, value_rows, workspace.scores);
+                       mod.score_factor, kMasked, ahead, workspace.scores);
   for (std::size_t r = 0; r < kRows; ++r) {
     online_softmax_row<Arch>(keys, workspace.scores + r * kBc, workspace.m + r, workspace.l + r, workspace.alpha + r);
   }
@@ -61,7 +61,7 @@ SDPA_NOINLINE void attend_few_rows(const AttentionBlock& block, const ScoreMod& 
                                    bool fresh, const AttentionWorkspace<Arch>& workspace) {
   const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
   const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
-  const RowsAhead ahead = values_ahead<Arch>(block, tile.begin + seen.begin);
+  const Ahead ahead = values_ahead<Arch>(block, tile.begin + seen.begin);
   if (block.rows == 1) {
     attend_rows<Arch, 1>(block, mod, key, value, seen.size(), ahead, fresh, workspace);
   } else {

@@ -60,6 +60,7 @@ struct AttentionBlock {
   std::size_t head_dim_v;
   double scale;
   double softcap;  // 0 = off
+  bool streams;    // the keys and values of the whole call are more than the caches hold from one call to the next
 
   /// Offset of row r of an operand with these strides.
   constexpr std::size_t row_offset(std::size_t r, std::size_t head_stride, std::size_t row_stride) const {

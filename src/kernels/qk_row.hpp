@@ -57,14 +57,15 @@ SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const flo
 /// All of `keys` keys; scores up to the next multiple of the width are set to `padding`.
 template <class Arch, std::size_t kRows>
 SDPA_NOINLINE void qk_rows(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                           std::size_t query_step, std::size_t head_dim, float factor, float padding, RowsAhead value, float* scores) {
+                           std::size_t query_step, std::size_t head_dim, float factor, float padding, Ahead ahead, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kGroups = 4 / kRows;  // chains enough to hide the latency, registers enough for a square
   constexpr std::size_t kKeys = kGroups * kW;
-  RowsAhead next{reinterpret_cast<const char*>(key + kKeys * key_stride), key_stride * sizeof(float)};
   for (; keys >= kKeys; keys -= kKeys) {
-    value.touch(kKeys);
-    if (keys >= 2 * kKeys) next.touch(kKeys);
+    if (ahead.value != nullptr) {
+      const float* next = keys >= 2 * kKeys ? key + kKeys * key_stride : nullptr;
+      ahead.touch(kKeys, next, key_stride, head_dim);
+    }
     qk_row_tile<Arch, kRows, kGroups>(key, key_stride, query, query_step, head_dim, factor, scores);
     key += kKeys * key_stride;
     scores += kKeys;

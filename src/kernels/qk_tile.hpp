@@ -14,6 +14,32 @@
 
 namespace sdpa::kernels {
 
+/// Touches `columns` floats of each of `rows` rows, in the order in which they lie.
+inline void touch_rows(const float* row, std::size_t stride, std::size_t rows, std::size_t columns) {
+  constexpr std::size_t kLine = 16;  // floats
+  for (; rows != 0; --rows, row += stride) {
+    SDPA_NO_UNROLL
+    for (std::size_t c = 0; c < columns; c += kLine) simd::touch(row + c);
+  }
+}
+
+/// The values of the keys at hand, which decode touches before it computes with the keys, and the next keys with them:
+/// it reads both from memory once, and without a word ahead it computes and waits in turns. A burst of whole rows, since
+/// that is what an engine's or a machine's own prefetching recognises. `value` = nullptr for nothing.
+struct Ahead {
+  const float* value;
+  std::size_t stride;
+  std::size_t columns;
+
+  /// `key`: the first of the next `rows` keys, nullptr where there are not as many.
+  SDPA_NOINLINE void touch(std::size_t rows, const float* key, std::size_t key_stride, std::size_t head_dim) {
+    if (key != nullptr) touch_rows(key, key_stride, rows, head_dim);
+    touch_rows(value, stride, rows, columns);
+    value += rows * stride;
+  }
+};
+
+/// kUnroll steps of d at once where registers are left.
 template <class Arch, std::size_t kKeys, std::size_t kVectors, std::size_t kUnroll = 1>
 SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, const float* query, std::size_t head_dim,
                                   float factor, float* scores) {
@@ -25,11 +51,11 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
     for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = V(0.0F);
     row[m] = key + m * key_stride;
   }
-  const auto step = [&](std::size_t ahead) SDPA_INLINE_LAMBDA {
+  const auto step = [&](std::size_t from) SDPA_INLINE_LAMBDA {
     V q[kVectors];
-    for (std::size_t v = 0; v < kVectors; ++v) q[v] = simd::load<Arch>(query + (ahead * kVectors + v) * kW);
+    for (std::size_t v = 0; v < kVectors; ++v) q[v] = simd::load<Arch>(query + (from * kVectors + v) * kW);
     for (std::size_t m = 0; m < kKeys; ++m) {
-      const V k = simd::splat<Arch>(row[m][ahead]);
+      const V k = simd::splat<Arch>(row[m][from]);
       for (std::size_t v = 0; v < kVectors; ++v) acc[m][v] = simd::madd<Arch>(k, q[v], acc[m][v]);
     }
   };
@@ -37,16 +63,16 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
     query += steps * kVectors * kW;
     for (std::size_t m = 0; m < kKeys; ++m) row[m] += steps;
   };
-  std::size_t d = head_dim;
+  std::size_t d = 0;
   if constexpr (kUnroll > 1) {
     SDPA_NO_UNROLL
-    for (; d >= kUnroll; d -= kUnroll) {
+    for (; d + kUnroll <= head_dim; d += kUnroll) {
       for (std::size_t u = 0; u < kUnroll; ++u) step(u);
       advance(kUnroll);
     }
   }
   SDPA_NO_UNROLL
-  for (; d != 0; --d) {
+  for (; d < head_dim; ++d) {
     step(0);
     advance(1);
   }
@@ -80,30 +106,16 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
   if (tiles.low != 0) with_constant<kMr>(tiles.rows - 1, [&](auto rows) { run(rows, tiles.low); });
 }
 
-/// Rows that will be read soon, key by key with those at hand; data = nullptr for none.
-struct RowsAhead {
-  const char* data;
-  std::size_t row_bytes;
-
-  /// Touches the next `rows` of them. Decode reads keys and values from memory once: without this it computes and waits
-  /// in turns.
-  SDPA_INLINE void touch(std::size_t rows) {
-    if (data == nullptr) return;
-    simd::touch(data, rows * row_bytes);
-    data += rows * row_bytes;
-  }
-};
-
 /// The same for a panel of one vector. A whole tile is made of the tall ones; what is left of the last one goes singly.
 template <class Arch>
 SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                                   std::size_t head_dim, float factor, RowsAhead value, float* scores) {
+                                   std::size_t head_dim, float factor, Ahead ahead, float* scores) {
   static_assert(kBc % kMrSingle == 0);
-  RowsAhead next{value.data == nullptr ? nullptr : reinterpret_cast<const char*>(key + kMrSingle * key_stride),
-                 key_stride * sizeof(float)};
   for (; keys >= kMrSingle; keys -= kMrSingle) {
-    value.touch(kMrSingle);
-    if (keys >= 2 * kMrSingle) next.touch(kMrSingle);
+    if (ahead.value != nullptr) {
+      const float* next = keys >= 2 * kMrSingle ? key + kMrSingle * key_stride : nullptr;
+      ahead.touch(kMrSingle, next, key_stride, head_dim);
+    }
     qk_register_tile<Arch, kMrSingle, 1, 4>(key, key_stride, query, head_dim, factor, scores);
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;

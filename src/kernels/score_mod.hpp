@@ -47,13 +47,12 @@ inline ScoreMod make_score_mod(double scale, double softcap) {
 template <class Arch>
 SDPA_NOINLINE void apply_softcap(float cap, KeyRange keys, std::size_t vectors, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  const auto exp_constants = simd::ExpConstants<Arch>::load();
-  const auto tanh_constants = simd::TanhConstants<Arch>::load();
+  const auto k = simd::TanhConstants<Arch>::load();
   const auto c = simd::splat<Arch>(cap);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
     for (std::size_t v = 0; v < vectors; ++v) {
       float* s = scores + j * kScoreStride<Arch> + v * kW;
-      simd::store<Arch>(s, c * simd::tanh<Arch>(simd::load<Arch>(s), tanh_constants, exp_constants));
+      simd::store<Arch>(s, simd::tanh_times<Arch>(c, simd::load<Arch>(s), k));
     }
   }
 }

@@ -32,24 +32,25 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
   return {wide, block.head_dim, seen.begin};
 }
 
-/// The values of a tile's keys from its key `first` on, where the block is so low that they are read only once.
+/// The values of the keys from `first` on, where the block is so low that each is read only once.
 template <class Arch>
-RowsAhead values_ahead(const AttentionBlock& block, std::size_t first) {
-  if (block.rows > simd::kWidth<Arch>) return {nullptr, 0};
-  const std::size_t row_bytes = block.value.stride * size_of(block.value.dtype);
-  return {static_cast<const char*>(block.value.data) + first * row_bytes, row_bytes};
+Ahead values_ahead(const AttentionBlock& block, std::size_t first) {
+  const bool once = block.streams && block.rows <= simd::kWidth<Arch>;
+  if (!once || block.key.dtype != DType::kFloat32 || block.value.dtype != DType::kFloat32) return {nullptr, 0, 0};
+  return {static_cast<const float*>(block.value.data) + first * block.value.stride, block.value.stride,
+          block.head_dim_v};
 }
 
 /// Scores of keys `keys` (counted from the tile's first) for one panel, softcap applied. `queries` are the block's,
 /// packed.
 template <class Arch>
 void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
-                   const Panel& panel, const float* queries, RowsAhead value, float* scores) {
+                   const Panel& panel, const float* queries, Ahead ahead, float* scores) {
   const float* from = key.data + (keys.begin - key.first) * key.stride;
   const float* packed = queries + panel.first * block.head_dim;
   float* to = scores + keys.begin * kScoreStride<Arch>;
   if (panel.vectors == 1) {
-    qk_single_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, value, to);
+    qk_single_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, ahead, to);
   } else {
     qk_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, to);
   }

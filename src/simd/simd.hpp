@@ -108,6 +108,15 @@ SDPA_INLINE Batch<Arch> clamp_low(Batch<Arch> x, Batch<Arch> low) {
   }
 }
 
+/// x, or `high` where x > high; NaN stays NaN.
+template <class Arch>
+SDPA_INLINE Batch<Arch> clamp_high(Batch<Arch> x, Batch<Arch> high) {
+#if defined(__wasm_simd128__)
+  if constexpr (!std::is_same_v<Arch, Scalar>) return Batch<Arch>(wasm_f32x4_pmin(x, high));
+#endif
+  return xsimd::select(high < x, high, x);
+}
+
 /// The float whose exponent field is the lowest bits of x's mantissa: 2^(n - 127) where they hold n of 1 ... 254.
 template <class Arch>
 SDPA_INLINE Batch<Arch> exponent_from_low_bits(Batch<Arch> x) {
@@ -144,24 +153,14 @@ SDPA_INLINE const T* opaque(const T* p) {
   return p;
 }
 
-/// Brings `bytes` bytes from `data` on into the cache, in order. WebAssembly has no prefetch: a load does, whose result
-/// nobody waits for.
-SDPA_INLINE void touch(const char* data, std::size_t bytes) {
-  constexpr std::size_t kLine = 64;
+/// Brings the line at `p` into the cache. WebAssembly has no prefetch: a load does, whose result nobody waits for.
+SDPA_INLINE void touch(const float* p) {
 #if defined(__wasm__)
-  std::uint32_t a = 0;
-  std::uint32_t b = 0;
-  SDPA_NO_UNROLL
-  for (; bytes >= 2 * kLine; bytes -= 2 * kLine, data += 2 * kLine) {
-    std::uint32_t word[2];
-    std::memcpy(word, data, sizeof word[0]);
-    std::memcpy(word + 1, data + kLine, sizeof word[1]);
-    a |= word[0];
-    b |= word[1];
-  }
-  asm volatile("" : : "r"(a), "r"(b));
+  std::uint32_t word;
+  std::memcpy(&word, p, sizeof word);
+  asm volatile("" : : "r"(word));
 #else
-  for (; bytes >= kLine; bytes -= kLine, data += kLine) __builtin_prefetch(data);
+  __builtin_prefetch(p);
 #endif
 }
 
