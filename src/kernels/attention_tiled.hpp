@@ -140,11 +140,12 @@ SDPA_INLINE void accumulate_columns(const AttentionBlock& block, const BlockRang
   }
 }
 
-/// Step 4 for every row. `excludes`: a mask or a bias excludes a cell of the tile. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
-/// first-level cache while all rows of the block run over them.
+/// Step 4 for every row. `excludes`: a mask or a bias excludes a cell of the tile. Columns outside, rows inside: two
+/// vectors of V's columns are a few KiB that stay in the first-level cache while all rows of the block run over them.
 template <class Arch>
 SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
-                                   KeyRange seen, bool excludes, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+                                   KeyRange seen, bool excludes, bool fresh,
+                                   const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
   const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
   const KeyRange all = within_tile(ranges.block.all, tile);
@@ -210,8 +211,8 @@ void attention_block(const AttentionBlock& block, float* memory) {
   for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
     const KeyRange seen = within_tile(any, tile);
-    if (is_few_rows<Arch>(block, ranges.block, tile)) {
-      attend_few_rows<Arch>(block, mod, tile, seen, fresh, workspace);
+    if (is_plain_row(block)) {
+      attend_row<Arch>(block, mod, tile, seen, fresh, workspace);
       fresh = false;
       continue;
     }

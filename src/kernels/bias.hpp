@@ -1,4 +1,5 @@
-// An additive bias, read where it lies: no float32 copy of it, whatever its type and whichever of its dimensions repeat.
+// An additive bias, read where it lies: no float32 copy of it, whatever its type and whichever of its dimensions
+// repeat.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,14 @@
 
 namespace sdpa::kernels {
 
-/// Adds the bias of keys [tile_begin + keys.begin, tile_begin + keys.end) to the scores [key][row] of a panel. A bias of
-/// -infinity excludes its cell whatever the score; the answer is whether there was one.
+/// `n` biases, `step` elements apart.
+SDPA_NOINLINE inline void read_line(const void* data, DType dtype, std::size_t at, std::size_t step, std::size_t n,
+                                    float* to) {
+  for (std::size_t k = 0; k < n; ++k) to[k] = read_element(data, dtype, at + k * step);
+}
+
+/// Adds the bias of keys [tile_begin + keys.begin, tile_begin + keys.end) to the scores [key][row] of a panel. A bias
+/// of -infinity excludes its cell whatever the score; the answer is whether there was one.
 template <class Arch>
 SDPA_NOINLINE bool apply_bias(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys,
                               float* scores) {
@@ -50,9 +57,7 @@ SDPA_NOINLINE bool apply_bias(const AttentionBlock& block, const Panel& panel, s
           square[r] = simd::load<Arch>(static_cast<const float*>(bias.data) + at[r] + first + j);
         } else {
           float line[kW] = {};
-          for (std::size_t k = 0; k < n; ++k) {
-            line[k] = read_element(bias.data, block.bias_dtype, at[r] + (first + j + k) * bias.column_stride);
-          }
+          read_line(bias.data, block.bias_dtype, at[r] + (first + j) * bias.column_stride, bias.column_stride, n, line);
           square[r] = simd::load<Arch>(line);
         }
       }

@@ -1,7 +1,7 @@
 // The boolean mask of a panel, a bit a cell.
 //
-// Read once per panel and tile, before the product: a panel whose cells are all excluded is skipped, one whose cells are
-// all allowed runs the dense code, and only what is left selects score by score.
+// Read once per panel and tile, before the product: a panel whose cells are all excluded is skipped, one whose cells
+// are all allowed runs the dense code, and only what is left selects score by score.
 #pragma once
 
 #include <cstddef>

@@ -73,8 +73,8 @@ struct AttentionBlock {
 struct WorkspaceShape {
   std::size_t head_dim;
   std::size_t head_dim_v;
-  bool wide_key;       // key is not float32
-  bool wide_value;     // value is not float32
+  bool wide_key;    // key is not float32
+  bool wide_value;  // value is not float32
 };
 
 struct KernelTable {

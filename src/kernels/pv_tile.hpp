@@ -23,10 +23,8 @@ struct ValueTile {
   std::size_t tail_stride;  // two vectors; 0 where there is no tail
 };
 
-/// `fresh`: out holds nothing yet and alpha does not count. Weights of neighbouring keys are kKeyStep apart, of
-/// neighbouring rows kRowStep.
-template <class Arch, std::size_t kRows, std::size_t kVectors, std::size_t kKeyStep = kScoreStride<Arch>,
-          std::size_t kRowStep = 1>
+/// `fresh`: out holds nothing yet and alpha does not count. Weights of neighbouring keys are kKeyStep apart.
+template <class Arch, std::size_t kRows, std::size_t kVectors, std::size_t kKeyStep = kScoreStride<Arch>>
 SDPA_INLINE void pv_register_tile(const float* weights, const float* value, std::size_t value_stride, std::size_t keys,
                                   bool fresh, const float* alpha, float* out) {
   static_assert(kRows >= 1 && kRows <= TileSize<Arch>::kMr);
@@ -52,7 +50,7 @@ SDPA_INLINE void pv_register_tile(const float* weights, const float* value, std:
     V v[kVectors];
     for (std::size_t c = 0; c < kVectors; ++c) v[c] = simd::load<Arch>(value + c * kW);
     for (std::size_t r = 0; r < kRows; ++r) {
-      const V p = simd::splat<Arch>(weights[r * kRowStep]);
+      const V p = simd::splat<Arch>(weights[r]);
       for (std::size_t c = 0; c < kVectors; ++c) acc[r][c] = simd::madd<Arch>(p, v[c], acc[r][c]);
     }
     weights += kKeyStep;

@@ -24,8 +24,8 @@ inline void touch_rows(const float* row, std::size_t stride, std::size_t rows, s
 }
 
 /// The values of the keys at hand, which decode touches before it computes with the keys, and the next keys with them:
-/// it reads both from memory once, and without a word ahead it computes and waits in turns. A burst of whole rows, since
-/// that is what an engine's or a machine's own prefetching recognises. `value` = nullptr for nothing.
+/// it reads both from memory once, and without a word ahead it computes and waits in turns. A burst of whole rows,
+/// since that is what an engine's or a machine's own prefetching recognises. `value` = nullptr for nothing.
 struct Ahead {
   const float* value;
   std::size_t stride;
@@ -95,15 +95,17 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
                             std::size_t head_dim, float factor, float* scores) {
   constexpr std::size_t kMr = TileSize<Arch>::kMr;
   const RowTiles tiles = split_rows<kMr>(keys);
-  const auto run = [&](auto rows, std::size_t count) {
-    for (std::size_t t = 0; t < count; ++t) {
-      qk_register_tile<Arch, rows(), kNr>(key, key_stride, query, head_dim, factor, scores);
-      key += rows() * key_stride;
-      scores += rows() * kScoreStride<Arch>;
-    }
-  };
-  if (tiles.tall != 0) with_constant<kMr>(tiles.rows, [&](auto rows) { run(rows, tiles.tall); });
-  if (tiles.low != 0) with_constant<kMr>(tiles.rows - 1, [&](auto rows) { run(rows, tiles.low); });
+  for (std::size_t left = tiles.tall, rows = tiles.rows; rows != 0; left = tiles.low, rows -= 1) {
+    with_constant<kMr>(rows, [&](auto constant) {
+      constexpr std::size_t kRows = constant();
+      for (; left != 0; --left) {
+        qk_register_tile<Arch, kRows, kNr>(key, key_stride, query, head_dim, factor, scores);
+        key += kRows * key_stride;
+        scores += kRows * kScoreStride<Arch>;
+      }
+    });
+    if (rows != tiles.rows || tiles.low == 0) break;
+  }
 }
 
 /// The same for a panel of one vector. A whole tile is made of the tall ones; what is left of the last one goes singly.

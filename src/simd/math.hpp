@@ -36,8 +36,9 @@ struct ExpConstants {
 /// exp(x) for x <= 0. Relative error at most 1.5e-7 + 1e-7 |x| where the result is above 2^-76; exactly 1 at 0; exactly
 /// 0 for x <= -69.3 (2^-100) and for -infinity, so that no product with a value is subnormal; NaN for NaN.
 ///
-/// The difference of a score and the maximum is multiplied, not the score: the difference is exact at the top, where the
-/// weights are large, and has no overflow. Down the slope the error of the product grows slower than the weight shrinks.
+/// The difference of a score and the maximum is multiplied, not the score: the difference is exact at the top, where
+/// the weights are large, and has no overflow. Down the slope the error of the product grows slower than the weight
+/// shrinks.
 template <class Arch>
 SDPA_INLINE Batch<Arch> exp_nonpositive(Batch<Arch> x, const ExpConstants<Arch>& k) {
   const auto t = clamp_low<Arch>(x * k.log2e, k.low);
