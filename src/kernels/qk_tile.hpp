@@ -118,7 +118,7 @@ SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std
       const float* next = keys >= 2 * kMrSingle ? key + kMrSingle * key_stride : nullptr;
       ahead.touch(kMrSingle, next, key_stride, head_dim);
     }
-    qk_register_tile<Arch, kMrSingle, 1, 4>(key, key_stride, query, head_dim, factor, scores);
+    qk_register_tile<Arch, kMrSingle, 1, kSingleUnroll<Arch>>(key, key_stride, query, head_dim, factor, scores);
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;
   }

@@ -21,6 +21,12 @@ inline constexpr std::size_t kBc = 96;
 // Keys of a register tile whose panel is a single vector of queries: eight independent chains hide the latency.
 inline constexpr std::size_t kMrSingle = 8;
 
+// Steps of its inner loop at once: there registers are left.
+template <class Arch>
+inline constexpr std::size_t kSingleUnroll = 4;
+template <>
+inline constexpr std::size_t kSingleUnroll<simd::Scalar> = 1;
+
 template <class Arch>
 struct TileSize {
   static constexpr std::size_t kMr =
