@@ -4,9 +4,9 @@
  * build can then influence another.
  */
 
-import { cpus } from 'node:os';
 import { features, load } from 'sdpa';
 import { isMain } from '../../scripts/lib/exec.mjs';
+import { machineTime } from '../machine-load.mjs';
 import { CASES, caseName, MEMORY_CASE, SMALLEST_CASE } from './cases.mjs';
 import { Ceiling } from './ceiling.mjs';
 import { Problem } from './problem.mjs';
@@ -23,17 +23,6 @@ import { allowRelaxedSimd } from './relaxed.mjs';
 /** At least so long is a turn's work on a case, and the warm-up before all turns. */
 const TURN_MS = 40;
 const WARM_UP_MS = 150;
-
-/** @returns {Omit<Load, 'ours'>} since the machine started */
-function machineTime() {
-  const sum = { busy: 0, total: 0 };
-  for (const { times } of cpus()) {
-    const busy = times.user + times.nice + times.sys + times.irq;
-    sum.busy += busy;
-    sum.total += busy + times.idle;
-  }
-  return sum;
-}
 
 /** @param {() => void} action @param {number} least ms */
 function repeatFor(action, least) {
@@ -67,7 +56,6 @@ class Bencher {
     if (variant === 'simd' && !simd) return { skipped: 'this engine has no SIMD' };
     this.#sdpa = await load({ variant });
     const ceiling = (this.#ceiling = new Ceiling(variant));
-    repeatFor(() => ceiling.measure(), WARM_UP_MS);
     return { arithmetic: ceiling.arithmetic, ...(variant === 'relaxed' && { fused: relaxedFused }) };
   }
 

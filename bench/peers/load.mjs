@@ -1,8 +1,8 @@
 /** What other processes take of the machine while something is timed. */
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { machineTime } from '../machine-load.mjs';
 
 /** From this share of the machine's processors on, others are said to have disturbed a turn. */
 export const NOISY = 0.08;
@@ -12,17 +12,6 @@ const MS_PER_TICK = 10;
 
 /** Windows of this length are looked at while waiting for a quiet moment. */
 const WINDOW_MS = 60;
-
-/** @returns {{ busy: number, total: number }} processor time in ms since the machine started */
-function machineTime() {
-  const sum = { busy: 0, total: 0 };
-  for (const { times } of cpus()) {
-    const busy = times.user + times.nice + times.sys + times.irq;
-    sum.busy += busy;
-    sum.total += busy + times.idle;
-  }
-  return sum;
-}
 
 /**
  * @param {string} stat content of /proc/PID/stat
