@@ -11,13 +11,16 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
 import { ROOT } from '../../scripts/lib/project.mjs';
-import { bytes, caseName, CASES, flops, MEMORY_CASE, SMALLEST_CASE } from './cases.mjs';
+import { ARRAYS_CASE, bytes, caseName, CASES, flops, MEMORY_CASE, SMALLEST_CASE, WORKER_CASES } from './cases.mjs';
 import { environment } from './environment.mjs';
+import { arraysName, measureArrays, measureWorkers, noWorkers, workersName } from './measure-calls.mjs';
 import { measureFirstResult, measureMemory, measureSizes, timeCase } from './measure.mjs';
 import { BenchProcess } from './process.mjs';
-import { caseText, digits, kilobytes, megabytes } from './text.mjs';
+import { arraysText, caseText, digits, kilobytes, megabytes, workersText } from './text.mjs';
 
 /** @typedef {import('sdpa').Variant} Variant */
+
+/** @template T @typedef {import('./measure-calls.mjs').CallResult<T>} CallResult */
 
 /** @type {Variant[]} */
 const VARIANTS = ['simd', 'relaxed', 'scalar'];
@@ -33,6 +36,8 @@ const MEMORY_LIMIT = 64e6;
  * @property {boolean} [relaxedFused] whether this engine's relaxed multiply-add rounds once
  * @property {import('./measure.mjs').CaseResult[]} cases
  * @property {{ variant: Variant, resident: number, arrays: number }[]} [smallestCall] µs
+ * @property {CallResult<import('./measure-calls.mjs').ArraysTiming>} [arraysCall]
+ * @property {{ skipped?: string, cases: CallResult<import('./measure-calls.mjs').WorkersTiming>[] }} [workers]
  * @property {import('./measure.mjs').FirstResult[]} [firstResult]
  * @property {import('./measure.mjs').Sizes} [sizes]
  * @property {Awaited<ReturnType<typeof measureMemory>>} [memory]
@@ -41,6 +46,7 @@ const MEMORY_LIMIT = 64e6;
 /** Names of what is not a case of the table. */
 const NAMES = {
   smallest: caseName(SMALLEST_CASE).replace('prefill', 'smallest'),
+  arrays: arraysName(ARRAYS_CASE),
   firstResult: 'load/first-result',
   sizes: 'size',
   memory: `memory/${caseName(MEMORY_CASE)}`,
@@ -117,8 +123,8 @@ function portable(args) {
  */
 async function runBuilds({ variants, asked, turns, filter }, results) {
   const cases = CASES.filter((c) => filter.test(caseName(c)));
-  const smallest = filter.test(NAMES.smallest);
-  if (!cases.length && !smallest) return;
+  const calls = [NAMES.smallest, NAMES.arrays, ...WORKER_CASES.map(workersName)];
+  if (!cases.length && !calls.some((name) => filter.test(name))) return;
   /** @type {{ process: BenchProcess, arithmetic: string }[]} */
   const builds = [];
   try {
@@ -140,17 +146,51 @@ async function runBuilds({ variants, asked, turns, filter }, results) {
       results.cases.push(result);
       print(caseText(result));
     }
-    if (smallest) {
-      print(NAMES.smallest);
-      results.smallestCall = [];
-      for (const { process: bench } of builds) {
-        const { resident, arrays } = await bench.ask('smallest');
-        results.smallestCall.push({ variant: bench.variant, resident, arrays });
-        print(`  ${bench.variant.padEnd(8)}${digits(resident)} µs resident, ${digits(arrays)} µs from and to arrays`);
-      }
-    }
+    const processes = builds.map(({ process: bench }) => bench);
+    await runCalls(processes, turns, filter, results);
+    await runWorkers(processes, turns, filter, results);
   } finally {
     for (const { process: bench } of builds) bench.close();
+  }
+}
+
+/**
+ * @param {readonly BenchProcess[]} builds
+ * @param {number} turns
+ * @param {RegExp} filter
+ * @param {Results} results filled as it goes
+ */
+async function runCalls(builds, turns, filter, results) {
+  if (filter.test(NAMES.smallest)) {
+    print(NAMES.smallest);
+    results.smallestCall = [];
+    for (const build of builds) {
+      const { resident, arrays } = await build.ask('smallest');
+      results.smallestCall.push({ variant: build.variant, resident, arrays });
+      print(`  ${build.variant.padEnd(8)}${digits(resident)} µs resident, ${digits(arrays)} µs from and to arrays`);
+    }
+  }
+  if (filter.test(NAMES.arrays)) print(arraysText((results.arraysCall = await measureArrays(builds, turns))));
+}
+
+/**
+ * @param {readonly BenchProcess[]} builds
+ * @param {number} turns
+ * @param {RegExp} filter
+ * @param {Results} results filled as it goes
+ */
+async function runWorkers(builds, turns, filter, results) {
+  const cases = WORKER_CASES.filter((c) => filter.test(workersName(c)));
+  // Without SIMD nobody is in a hurry, and its calls take long.
+  const fast = builds.filter(({ variant }) => variant !== 'scalar');
+  if (!cases.length || !fast.length) return;
+  const skipped = noWorkers();
+  results.workers = { ...(skipped !== undefined && { skipped }), cases: [] };
+  if (skipped !== undefined) return print(`skipped: workers (${skipped})`);
+  for (const c of cases) {
+    const found = await measureWorkers(c, fast, turns);
+    results.workers.cases.push(found);
+    print(workersText(found));
   }
 }
 

@@ -6,29 +6,31 @@
 
 import { features, load } from 'sdpa';
 import { isMain } from '../../scripts/lib/exec.mjs';
-import { machineTime } from '../machine-load.mjs';
-import { CASES, caseName, MEMORY_CASE, SMALLEST_CASE } from './cases.mjs';
+import { Bandwidth } from './bandwidth.mjs';
+import { timeArrays, timeSmallest } from './calls.mjs';
+import { CASES, caseName, isDecode, keyValueBytes, MEMORY_CASE } from './cases.mjs';
 import { Ceiling } from './ceiling.mjs';
+import { callsPerTurn, repeatFor, startMeter, WARM_UP_MS } from './pace.mjs';
 import { Problem } from './problem.mjs';
 import { allowRelaxedSimd } from './relaxed.mjs';
+import { atDepth } from './stack.mjs';
+import { timeWorkers } from './workers.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
-/** @typedef {import('./ceiling.mjs').Rates} Rates */
 /** @typedef {import('sdpa').Variant} Variant */
 
-/** @typedef {{ busy: number, ours: number, total: number }} Load processor time in ms: used by all, by this process, there was */
+/** @typedef {import('./ceiling.mjs').Rates & { read?: number }} Rates GFLOP/s; in decode `read`, GB/s */
 
-/** @typedef {{ ms: number[], before: Rates, after: Rates, load: Load }} Turn */
+/** @typedef {{ ms: number[], before: Rates, after: Rates, load: import('./pace.mjs').Load }} Turn */
 
-/** At least so long is a turn's work on a case, and the warm-up before all turns. */
-const TURN_MS = 40;
-const WARM_UP_MS = 150;
+/** The stack's positions that calls are timed at, one after the other. */
+const DEPTHS = 8;
 
-/** @param {() => void} action @param {number} least ms */
-function repeatFor(action, least) {
-  const start = performance.now();
-  do action();
-  while (performance.now() - start < least);
+/** @param {string} name @returns {Case} */
+function caseOf(name) {
+  const found = CASES.find((c) => caseName(c) === name);
+  if (!found) throw new Error(`there is no case ${name}`);
+  return found;
 }
 
 class Bencher {
@@ -38,7 +40,11 @@ class Bencher {
   #ceiling;
   /** @type {Problem | undefined} */
   #problem;
+  /** @type {Bandwidth | undefined} */
+  #bandwidth;
+  /** Calls of a turn, and those that were timed so far. */
   #calls = 1;
+  #timed = 0;
 
   get sdpa() {
     if (!this.#sdpa) throw new Error('start() comes first');
@@ -65,68 +71,53 @@ class Bencher {
    * @returns {{ error: number }} largest error of the rows that were checked
    */
   prepare(name) {
-    const found = CASES.find((c) => caseName(c) === name);
-    if (!found) throw new Error(`there is no case ${name}`);
+    const found = caseOf(name);
     warmUpSmaller(this.sdpa, found);
     const problem = (this.#problem = new Problem(this.sdpa, found));
-    const start = performance.now();
-    let calls = 0;
-    do {
-      problem.run();
-      calls++;
-    } while (performance.now() - start < WARM_UP_MS);
-    this.#calls = Math.max(1, Math.ceil((TURN_MS * calls) / (performance.now() - start)));
-    return { error: problem.check() };
+    this.#calls = callsPerTurn(repeatFor(() => problem.run(), WARM_UP_MS));
+    const error = problem.check();
+    if (isDecode(found)) this.#bandwidth = new Bandwidth(this.sdpa.variant, keyValueBytes(found));
+    return { error };
   }
 
-  /** @returns {Turn} the case's calls between two measurements of the peak */
+  /** @returns {Turn} the case's calls between two measurements of the peak, and in decode of the bandwidth */
   turn() {
     const problem = this.#problem;
     const ceiling = this.#ceiling;
     if (!problem || !ceiling) throw new Error('prepare() comes first');
-    const machine = machineTime();
-    const own = process.cpuUsage();
-    const before = ceiling.measure();
-    const ms = Array.from({ length: this.#calls }, () => {
-      const start = performance.now();
-      problem.run();
-      return performance.now() - start;
-    });
-    const after = ceiling.measure();
-    const { user, system } = process.cpuUsage(own);
-    const end = machineTime();
-    return {
-      ms,
-      before,
-      after,
-      load: { busy: end.busy - machine.busy, ours: (user + system) / 1000, total: end.total - machine.total },
-    };
+    const bandwidth = this.#bandwidth;
+    const rates = () => ({ ...ceiling.measure(), ...(bandwidth && { read: bandwidth.measure() }) });
+    const meter = startMeter();
+    const before = rates();
+    const ms = Array.from({ length: this.#calls }, () =>
+      atDepth(this.#timed++ % DEPTHS, () => {
+        const start = performance.now();
+        problem.run();
+        return performance.now() - start;
+      }),
+    );
+    return { ms, before, after: rates(), load: meter() };
   }
 
   finish() {
     this.#problem?.dispose();
     this.#problem = undefined;
+    this.#bandwidth = undefined;
   }
 
-  /**
-   * The smallest call: 4×4, D 8, one head.
-   * @returns {{ resident: number, arrays: number }} µs a call, from and to wasm memory or JavaScript arrays
-   */
+  /** @returns {ReturnType<typeof timeSmallest>} */
   smallest() {
-    const { sdpa } = this;
-    const problem = new Problem(sdpa, SMALLEST_CASE);
-    problem.run();
-    problem.check();
-    /** @param {import('sdpa').SdpaTensor} tensor */
-    const plain = ({ data, shape }) => ({ data: data.slice(), shape });
-    const [query, key, value] = [problem.query, problem.key, problem.value].map(plain);
-    const options = { out: new Float32Array(problem.out.data.length) };
-    const result = {
-      resident: microseconds(() => problem.run()),
-      arrays: microseconds(() => sdpa.attention(query, key, value, options)),
-    };
-    problem.dispose();
-    return result;
+    return timeSmallest(this.sdpa);
+  }
+
+  /** @param {number} turns @returns {ReturnType<typeof timeArrays>} */
+  arrays(turns) {
+    return timeArrays(this.sdpa, turns);
+  }
+
+  /** @param {{ name: string, turns: number }} order @returns {ReturnType<typeof timeWorkers>} */
+  workers({ name, turns }) {
+    return timeWorkers(this.sdpa, caseOf(name), turns);
   }
 
   /**
@@ -168,29 +159,15 @@ function warmUpSmaller(sdpa, c) {
   problem.dispose();
 }
 
-/**
- * @param {() => void} call too short to be timed alone
- * @returns {number} µs, median of some batches
- */
-function microseconds(call) {
-  const batch = 2000;
-  repeatFor(call, WARM_UP_MS);
-  const samples = Array.from({ length: 15 }, () => {
-    const start = performance.now();
-    for (let i = 0; i < batch; i++) call();
-    return ((performance.now() - start) / batch) * 1000;
-  }).sort((a, b) => a - b);
-  return samples[samples.length >> 1];
-}
-
-/** @typedef {keyof Bencher & ('start' | 'prepare' | 'turn' | 'finish' | 'smallest' | 'memory')} Method */
+/** @typedef {keyof Bencher & ('start' | 'prepare' | 'turn' | 'finish' | 'smallest' | 'arrays' | 'workers' | 'memory')} Method */
 /** @typedef {{ [M in Method]: Awaited<ReturnType<Bencher[M]>> }} Answers */
+/** @typedef {{ [M in Method]: Parameters<Bencher[M]>[0] }} Arguments */
 
 if (isMain(import.meta.url)) {
   const bencher = new Bencher();
   process.on('message', async (/** @type {{ method: Method, argument: any }} */ { method, argument }) => {
     try {
-      process.send?.({ result: await bencher[method](argument) });
+      process.send?.({ result: await /** @type {(argument: any) => any} */ (bencher[method]).call(bencher, argument) });
     } catch (error) {
       process.send?.({ error: error instanceof Error ? error.message : String(error) });
     }

@@ -54,6 +54,14 @@ export const MEMORY_CASE = row('long32k', 'causal', 1, 1, 1, 32768, 32768, 64);
 /** The call that does next to no arithmetic. */
 export const SMALLEST_CASE = row('smallest', 'dense', 1, 1, 1, 4, 4, 8);
 
+/** The call that is also timed on plain arrays. */
+export const ARRAYS_CASE = CASES[0];
+
+/** Those that are also timed on workers: calls of 10 ms and more. */
+export const WORKER_CASES = CASES.filter(({ nickname }) =>
+  ['bert512', 'gpt2-1024', 'llama512', 'long16k'].includes(nickname),
+);
+
 /**
  * @param {string} nickname
  * @param {Option} option
@@ -102,6 +110,12 @@ export const flops = (c) => 4 * c.batch * c.numHeads * c.headDim * pairs(c);
 
 /**
  * @param {Case} c
+ * @returns {number} bytes of key and value in float32
+ */
+export const keyValueBytes = ({ batch, numKvHeads, seqlenKv, headDim }) => 8 * batch * numKvHeads * seqlenKv * headDim;
+
+/**
+ * @param {Case} c
  * @returns {number} bytes of query, key, value and out in float32, each once: the least that has to move
  */
-export const bytes = (c) => 4 * c.batch * c.headDim * (2 * c.numHeads * c.seqlenQ + 2 * c.numKvHeads * c.seqlenKv);
+export const bytes = (c) => 8 * c.batch * c.numHeads * c.seqlenQ * c.headDim + keyValueBytes(c);

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { run } from '../../scripts/lib/exec.mjs';
 import { bytes, caseName, flops, isDecode } from './cases.mjs';
+import { otherLoad } from './pace.mjs';
 import { BenchProcess } from './process.mjs';
 import { median } from './statistics.mjs';
 
@@ -21,6 +22,9 @@ import { median } from './statistics.mjs';
  * @property {number} calls
  * @property {number} gflops
  * @property {number} [gbps] in decode, where memory is the limit: least traffic over time, in 10^9 bytes a second
+ * @property {number} [read] in decode: GB/s of a loop that only reads as many bytes as keys and values have, measured around the case
+ * @property {number} [overLimit] in decode: time over the least that it can take, which is that of reading or that of computing
+ *   at the peak of `loop`, whichever is longer. Median of the turns
  * @property {{ arithmetic: string, registers: number, loop: number }} peak GFLOP/s measured around the case
  * @property {number} shareOfRegisters median of the turns' GFLOP/s over the peak before and after each
  * @property {number} shareOfLoop
@@ -75,21 +79,34 @@ function timing(c, { variant, arithmetic, error, turns }) {
   /** @param {'registers' | 'loop'} loop */
   const share = (loop) =>
     median(turns.map((turn) => flops(c) / median(turn.ms) / 1e6 / ((turn.before[loop] + turn.after[loop]) / 2)));
-  /** @param {'busy' | 'ours' | 'total'} what */
-  const sum = (what) => turns.reduce((total, { load }) => total + load[what], 0);
   return {
     variant,
     ms,
     msMin: Math.min(...all),
     calls: all.length,
     gflops: flops(c) / ms / 1e6,
-    ...(isDecode(c) && { gbps: bytes(c) / ms / 1e6 }),
+    ...(isDecode(c) && {
+      gbps: bytes(c) / ms / 1e6,
+      read: median(turns.flatMap(({ before, after }) => [before.read ?? NaN, after.read ?? NaN])),
+      overLimit: median(turns.map((turn) => median(turn.ms) / leastMs(c, turn))),
+    }),
     peak: { arithmetic, registers: peak('registers'), loop: peak('loop') },
     shareOfRegisters: share('registers'),
     shareOfLoop: share('loop'),
     error,
-    otherLoad: Math.max(0, (sum('busy') - sum('ours')) / Math.max(1, sum('total'))),
+    otherLoad: otherLoad(turns.map(({ load }) => load)),
   };
+}
+
+/**
+ * @param {Case} c
+ * @param {Turn} turn
+ * @returns {number} ms that reading everything once or the multiplications and additions take at the speeds around the turn
+ */
+export function leastMs(c, { before, after }) {
+  /** @param {'read' | 'loop'} what */
+  const speed = (what) => ((before[what] ?? NaN) + (after[what] ?? NaN)) / 2;
+  return Math.max(bytes(c) / speed('read'), flops(c) / speed('loop')) / 1e6;
 }
 
 /**

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /** @typedef {import('./bencher.mjs').Answers} Answers */
+/** @typedef {import('./bencher.mjs').Arguments} Arguments */
 
 export class BenchProcess {
   /** @type {import('node:child_process').ChildProcess} */
@@ -18,7 +19,7 @@ export class BenchProcess {
   /**
    * @template {keyof Answers} M
    * @param {M} method
-   * @param {string} [argument]
+   * @param {Arguments[M]} [argument]
    * @returns {Promise<Answers[M]>}
    */
   ask(method, argument) {

@@ -21,29 +21,35 @@ function table(head, rows) {
 }
 
 /**
- * A loop at less than half of the registers' speed ran in the engine's unoptimised code: no limit to compare with.
+ * A loop at less than half of the registers' speed was held up by something: no limit to compare with.
  * @param {Results['cases'][number]['timings'][number]} timing
  */
 const loopCounts = ({ peak }) => peak.loop >= peak.registers / 2;
 
+/** @param {number} otherLoad */
+const noise = (otherLoad) => (otherLoad > NOISY ? ' (noisy)' : '');
+
+/** @param {string} name of a case @returns {string} as code, without what all have in common */
+const code = (name) => `\`${name.replace('attention/', '')}\``;
+
+/** @param {Results['cases']} cases @returns {Variant[]} */
+const variantsOf = (cases) => [...new Set(cases.flatMap(({ timings }) => timings.map(({ variant }) => variant)))];
+
 /** @param {Results} results @returns {string[]} */
 function caseTable({ cases }) {
-  const variants = [...new Set(cases.flatMap(({ timings }) => timings.map(({ variant }) => variant)))];
+  const variants = variantsOf(cases);
   const arithmetic = variants.map(
     (variant) => cases[0].timings.find((timing) => timing.variant === variant)?.peak.arithmetic ?? '',
   );
   const rows = cases.map(({ name, timings }) => [
-    `\`${name.replace('attention/', '')}\``,
+    code(name),
     ...variants.map((variant) => {
       const timing = timings.find((one) => one.variant === variant);
       if (!timing) return '–';
-      const { ms, gflops, gbps, shareOfRegisters, otherLoad } = timing;
+      const { ms, gflops, shareOfRegisters, otherLoad } = timing;
       const ofLoop = loopCounts(timing) ? percent(timing.shareOfLoop) : '–';
-      const speed =
-        gbps === undefined
-          ? `${digits(gflops)} GFLOP/s, ${percent(shareOfRegisters)} / ${ofLoop}`
-          : `${digits(gbps)} GB/s, ${digits(gflops)} GFLOP/s`;
-      return `${digits(ms)} ms, ${speed}${otherLoad > NOISY ? ' (noisy)' : ''}`;
+      const speed = `${digits(gflops)} GFLOP/s, ${percent(shareOfRegisters)} / ${ofLoop}`;
+      return `${digits(ms)} ms, ${speed}${noise(otherLoad)}`;
     }),
   ]);
   const peaks = variants.map((variant, i) => {
@@ -61,12 +67,55 @@ function caseTable({ cases }) {
     ...table(['case', ...variants], rows),
     '',
     'The shares are of the peak of the same arithmetic in registers / in a matrix product’s loop from the first-level cache, ' +
-      `measured around each case, in GFLOP/s: ${peaks.join('; ')}. A dash: the engine had not optimised the loop when it was timed.`,
+      `measured around each case, in GFLOP/s: ${peaks.join('; ')}. A dash: the loop ran at less than half of the registers’ speed, which is no limit to compare with.`,
   ];
 }
 
+/**
+ * Decode again, where reading the keys and values is the limit; results from before the bandwidth was measured have dashes.
+ * @param {Results} results
+ * @returns {string[]}
+ */
+function decodeTable({ cases }) {
+  const found = cases.filter(({ timings }) => timings.some(({ gbps }) => gbps !== undefined));
+  if (!found.length) return [];
+  const variants = variantsOf(found);
+  const rows = found.map(({ name, timings }) => [
+    code(name),
+    ...variants.map((variant) => {
+      const { gbps, read, overLimit } = timings.find((one) => one.variant === variant) ?? {};
+      return gbps === undefined ? '–' : `${digits(gbps)} of ${known(read)} GB/s, ${known(overLimit, '×')}`;
+    }),
+  ]);
+  return [
+    ...table(['decode', ...variants], rows),
+    '',
+    'GB/s: keys, values, query and result once over the time, of what a loop reaches that only reads as many bytes. ×: the time over ' +
+      'the least that reading at that speed or computing at the loop’s peak takes, whichever is longer.',
+    '',
+  ];
+}
+
+/** @param {number | undefined} value @param {string} [unit] @returns {string} */
+const known = (value, unit = '') => (value === undefined ? '–' : `${digits(value)}${unit}`);
+
+/** @param {Results} results @returns {string[]} */
+function workersTable({ workers }) {
+  if (!workers?.cases.length) return [];
+  const rows = workers.cases.flatMap(({ name, timings }) =>
+    timings.map(({ variant, sync, one, two, ratio, otherLoad }) => [
+      `${code(name)}, ${variant}`,
+      `${digits(sync)} ms`,
+      `${digits(one)} ms`,
+      `${digits(two)} ms`,
+      `${digits(ratio)}${noise(otherLoad)}`,
+    ]),
+  );
+  return [...table(['`attentionAsync` on plain arrays', 'sync', '1 worker', '2 workers', '1 / 2'], rows), ''];
+}
+
 /** @param {Results} results @returns {string[][]} rows of two */
-function otherRows({ smallestCall, firstResult, sizes, memory }) {
+function otherRows({ smallestCall, arraysCall, workers, firstResult, sizes, memory }) {
   const rows = [];
   for (const { variant, resident, arrays } of smallestCall ?? []) {
     rows.push([
@@ -74,6 +123,16 @@ function otherRows({ smallestCall, firstResult, sizes, memory }) {
       `${digits(resident)} µs resident, ${digits(arrays)} µs on arrays`,
     ]);
   }
+  // A whole run without these is older than they are.
+  if (smallestCall && !arraysCall) rows.push(['plain arrays against resident tensors', '–']);
+  for (const { variant, resident, arrays, ratio, otherLoad } of arraysCall?.timings ?? []) {
+    rows.push([
+      `${code(arraysCall?.name ?? '')}, ${variant}: plain arrays against resident tensors`,
+      `${digits(arrays)} ms against ${digits(resident)} ms: ${digits(ratio)}×${noise(otherLoad)}`,
+    ]);
+  }
+  if (smallestCall && !workers) rows.push(['two workers against one', '–']);
+  if (workers?.skipped !== undefined) rows.push(['two workers against one', `not measured: ${workers.skipped}`]);
   for (const { variant, chosen, loadToResultMs, importMs } of firstResult ?? []) {
     rows.push([
       `load to first result (12 heads, 128², D 64), ${variant === 'auto' ? `auto (takes ${chosen})` : variant}`,
@@ -98,17 +157,18 @@ function otherRows({ smallestCall, firstResult, sizes, memory }) {
  * @returns {string} Markdown
  */
 export function report(results) {
-  const { environment, turns, skipped, cases } = results;
+  const { environment, turns, skipped, cases, workers } = results;
   const { machine, versions, date, commit, command } = environment;
   const lines = [];
-  if (cases.length) lines.push(...caseTable(results), '');
+  if (cases.length) lines.push(...caseTable(results), '', ...decodeTable(results));
+  lines.push(...workersTable(results));
   const rows = otherRows(results);
   if (rows.length) lines.push(...table(['what', 'measured'], rows), '');
   for (const [variant, reason] of Object.entries(skipped)) lines.push(`Not measured: ${variant} (${reason}).`, '');
   lines.push(
     `${machine.cpu}, ${machine.cores} cores, ${machine.system}; Node ${versions.node} (V8 ${versions.v8}), ` +
       `Emscripten ${versions.emscripten}, sdpa ${versions.sdpa} at ${commit.slice(0, 10)}${commit.endsWith('-dirty') ? ' with changes' : ''}; ` +
-      `one thread, medians of ${turns} turns; ${date.slice(0, 10)}; \`${command}\``,
+      `one thread${workers?.cases.length ? ' but for workers' : ''}, medians of ${turns} turns; ${date.slice(0, 10)}; \`${command}\``,
   );
   return `${lines.join('\n')}\n`;
 }

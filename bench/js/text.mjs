@@ -2,6 +2,7 @@
 
 /** @typedef {import('./measure.mjs').CaseResult} CaseResult */
 /** @typedef {import('./measure.mjs').Timing} Timing */
+/** @template T @typedef {import('./measure-calls.mjs').CallResult<T>} CallResult */
 
 /** From here on other processes are said to have disturbed a case. */
 export const NOISY = 0.1;
@@ -22,7 +23,7 @@ export const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @param {Timing} timing */
-function timingLine({ variant, ms, gflops, gbps, peak, shareOfRegisters, shareOfLoop, otherLoad }) {
+function timingLine({ variant, ms, gflops, gbps, read, overLimit, peak, shareOfRegisters, shareOfLoop, otherLoad }) {
   const columns = [
     `  ${variant.padEnd(8)}`,
     `${digits(ms)} ms`.padStart(10),
@@ -31,10 +32,36 @@ function timingLine({ variant, ms, gflops, gbps, peak, shareOfRegisters, shareOf
     `${percent(shareOfLoop)} of ${digits(peak.loop)} (its loop from L1)`.padStart(35),
   ];
   if (gbps !== undefined) columns.push(`  ${digits(gbps)} GB/s`);
-  if (otherLoad > NOISY) columns.push(`  noisy: other processes used ${percent(otherLoad)} of the machine`);
-  return columns.join('');
+  if (read !== undefined) columns.push(`, a loop that only reads ${digits(read)}`);
+  if (overLimit !== undefined) columns.push(`; ${digits(overLimit)} × the least time`);
+  return `${columns.join('')}${noise(otherLoad)}`;
 }
+
+/** @param {number} otherLoad */
+const noise = (otherLoad) =>
+  otherLoad > NOISY ? `  noisy: other processes used ${percent(otherLoad)} of the machine` : '';
 
 /** @param {CaseResult} result @returns {string} */
 export const caseText = ({ name, nickname, timings }) =>
   [`${name}  (${nickname})`, ...timings.map(timingLine)].join('\n');
+
+/** @param {CallResult<import('./measure-calls.mjs').ArraysTiming>} result @returns {string} */
+export const arraysText = ({ name, nickname, timings }) =>
+  [
+    `${name}  (${nickname})`,
+    ...timings.map(
+      ({ variant, resident, arrays, ratio, otherLoad }) =>
+        `  ${variant.padEnd(8)}${digits(resident)} ms resident, ${digits(arrays)} ms on arrays: ${digits(ratio)} ×${noise(otherLoad)}`,
+    ),
+  ].join('\n');
+
+/** @param {CallResult<import('./measure-calls.mjs').WorkersTiming>} result @returns {string} */
+export const workersText = ({ name, nickname, timings }) =>
+  [
+    `${name}  (${nickname})`,
+    ...timings.map(
+      ({ variant, sync, one, two, ratio, otherLoad }) =>
+        `  ${variant.padEnd(8)}${digits(one)} ms on one worker, ${digits(two)} ms on two: ${digits(ratio)} × as fast; ` +
+        `${digits(sync)} ms on its own thread${noise(otherLoad)}`,
+    ),
+  ].join('\n');
