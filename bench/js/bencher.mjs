@@ -13,7 +13,7 @@ import { Ceiling } from './ceiling.mjs';
 import { callsPerTurn, repeatFor, startMeter, WARM_UP_MS } from './pace.mjs';
 import { Problem } from './problem.mjs';
 import { allowRelaxedSimd } from './relaxed.mjs';
-import { atDepth } from './stack.mjs';
+import { atPosition } from './stack.mjs';
 import { timeWorkers } from './workers.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
@@ -22,9 +22,6 @@ import { timeWorkers } from './workers.mjs';
 /** @typedef {import('./ceiling.mjs').Rates & { read?: number }} Rates GFLOP/s; in decode `read`, GB/s */
 
 /** @typedef {{ ms: number[], before: Rates, after: Rates, load: import('./pace.mjs').Load }} Turn */
-
-/** The stack's positions that calls are timed at, one after the other. */
-const DEPTHS = 8;
 
 /** @param {string} name @returns {Case} */
 function caseOf(name) {
@@ -90,7 +87,7 @@ class Bencher {
     const meter = startMeter();
     const before = rates();
     const ms = Array.from({ length: this.#calls }, () =>
-      atDepth(this.#timed++ % DEPTHS, () => {
+      atPosition(this.#timed++, () => {
         const start = performance.now();
         problem.run();
         return performance.now() - start;

@@ -8,7 +8,7 @@
  */
 
 import { assemble, op } from './assembler.mjs';
-import { atDepth } from './stack.mjs';
+import { atPosition, POSITIONS } from './stack.mjs';
 
 /** @typedef {import('./assembler.mjs').Code} Code */
 /** @typedef {import('sdpa').Variant} Variant */
@@ -175,8 +175,7 @@ export const ceilingModule = (arithmetic) =>
 /** Turns of each loop in one sample: about a millisecond. */
 const TURNS = { registers: 100_000, loop: 3000 };
 
-/** Samples of a measurement, and the one that counts when they are sorted by time. */
-const SAMPLES = 8;
+/** Which of the samples, one for each of the stack's positions and sorted by time, counts: one of the quicker half. */
 const COUNTS = 2;
 
 /** A loop has settled when it has run so long and its last sample is so near to the best; it is given up after the longest. */
@@ -251,15 +250,14 @@ export class Ceiling {
   }
 
   /**
-   * Half of the stack's positions are at odds with the alignment of vectors that the engine has put there for want of registers,
-   * and where one of them lies across two pages `loop` takes four times as long. Hence the quick ones among several positions.
+   * Of several positions of the stack, as the engine keeps some of the accumulators there: see stack.mjs.
    * @param {'registers' | 'loop'} name
    * @returns {number} GFLOP/s, of a few samples of a millisecond
    */
   #rate(name) {
     const run = this.#exports[name];
-    const samples = Array.from({ length: SAMPLES }, (_, i) =>
-      atDepth(i, () => {
+    const samples = Array.from({ length: POSITIONS }, (_, i) =>
+      atPosition(i, () => {
         const start = performance.now();
         run(TURNS[name]);
         return performance.now() - start;

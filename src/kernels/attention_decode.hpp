@@ -46,7 +46,7 @@ SDPA_NOINLINE void attend_row(const AttentionBlock& block, const ScoreMod& mod, 
   const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
   const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
   qk_row<Arch>(key.data, key.stride, seen.size(), workspace.queries, block.head_dim, mod.score_factor,
-               values_ahead<Arch>(block, tile.begin + seen.begin), workspace.scores);
+               ahead_of<Arch>(block, tile.begin + seen.begin, kRowKeys<Arch>), workspace.scores);
   online_softmax_row<Arch>(seen.size(), workspace.scores, workspace.m, workspace.l, workspace.alpha);
   accumulate_row<Arch>(value, seen.size(), fresh, workspace);
 }

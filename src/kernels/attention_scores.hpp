@@ -64,7 +64,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
         for (std::size_t r = 0; r < panel.rows; ++r) scores[j * kScoreStride<Arch> + r] = kMasked;
       }
       if (!keys.empty()) {
-        capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {nullptr, 0, 0}, scores);
+        capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, scores);
         if (masked) {
           if (block.bias.data != nullptr) apply_bias<Arch>(block, panel, tile.begin, keys, scores);
           if (block.mask.data != nullptr) {

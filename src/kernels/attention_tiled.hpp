@@ -91,7 +91,7 @@ SDPA_NOINLINE TileWeights weigh_tile(const AttentionBlock& block, const ScoreMod
     }
     weights.any = true;
     capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries,
-                        values_ahead<Arch>(block, tile.begin + keys.begin), scores);
+                        ahead_of<Arch>(block, tile.begin + keys.begin, kMrSingle), scores);
     if (block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile.begin, keys, scores)) weights.partial = true;
     if (coverage == Coverage::kPartial) apply_panel_mask<Arch>(mask, keys, panel.vectors, scores);
     mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile), scores);

@@ -15,10 +15,16 @@
 
 namespace sdpa::kernels {
 
+// Vectors of keys at once: chains enough to hide the latency, registers enough for a square besides.
+inline constexpr std::size_t kRowGroups = 4;
+
+template <class Arch>
+inline constexpr std::size_t kRowKeys = kRowGroups* simd::kWidth<Arch>;
+
 /// kGroups vectors of keys. `query` is a packed panel of one vector of rows, of which the first counts.
 template <class Arch, std::size_t kGroups>
 SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const float* query, std::size_t head_dim,
-                             float factor, float* scores) {
+                             float factor, KeysAndValuesAhead& ahead, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   using V = simd::Batch<Arch>;
   V acc[kGroups];
@@ -26,6 +32,10 @@ SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const flo
   std::size_t d = 0;
   SDPA_NO_UNROLL
   for (; d + kW <= head_dim; d += kW, query += kW * kW) {
+    if (ahead.any() && d % Ahead::kLine == 0) {
+      ahead.key.touch<kGroups * kW>();
+      ahead.value.touch<kGroups * kW>();
+    }
     for (std::size_t g = 0; g < kGroups; ++g) {
       V square[kW];
       for (std::size_t k = 0; k < kW; ++k) square[k] = simd::load<Arch>(key + (g * kW + k) * key_stride + d);
@@ -49,21 +59,16 @@ SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const flo
 /// All of `keys` keys; -infinity behind them up to a whole vector.
 template <class Arch>
 SDPA_NOINLINE void qk_row(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                          std::size_t head_dim, float factor, Ahead ahead, float* scores) {
+                          std::size_t head_dim, float factor, KeysAndValuesAhead ahead, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  constexpr std::size_t kGroups = 4;  // chains enough to hide the latency, registers enough for a square
-  constexpr std::size_t kKeys = kGroups * kW;
+  constexpr std::size_t kKeys = kRowKeys<Arch>;
   for (; keys >= kKeys; keys -= kKeys) {
-    if (ahead.value != nullptr) {
-      const float* next = keys >= 2 * kKeys ? key + kKeys * key_stride : nullptr;
-      ahead.touch(kKeys, next, key_stride, head_dim);
-    }
-    qk_row_tile<Arch, kGroups>(key, key_stride, query, head_dim, factor, scores);
+    qk_row_tile<Arch, kRowGroups>(key, key_stride, query, head_dim, factor, ahead, scores);
     key += kKeys * key_stride;
     scores += kKeys;
   }
   for (; keys >= kW; keys -= kW) {
-    qk_row_tile<Arch, 1>(key, key_stride, query, head_dim, factor, scores);
+    qk_row_tile<Arch, 1>(key, key_stride, query, head_dim, factor, ahead, scores);
     key += kW * key_stride;
     scores += kW;
   }

@@ -14,35 +14,41 @@
 
 namespace sdpa::kernels {
 
-/// Touches `columns` floats of each of `rows` rows, in the order in which they lie.
-inline void touch_rows(const float* row, std::size_t stride, std::size_t rows, std::size_t columns) {
-  constexpr std::size_t kLine = 16;  // floats
-  for (; rows != 0; --rows, row += stride) {
-    SDPA_NO_UNROLL
-    for (std::size_t c = 0; c < columns; c += kLine) simd::touch(row + c);
-  }
-}
-
-/// The values of the keys at hand, which decode touches before it computes with the keys, and the next keys with them:
-/// it reads both from memory once, and without a word ahead it computes and waits in turns. A burst of whole rows,
-/// since that is what an engine's or a machine's own prefetching recognises. `value` = nullptr for nothing.
+/// Rows that decode will read soon, one behind the other: it reads keys and values from memory once, and without a word
+/// ahead it computes and waits in turns. Lines are touched in order, a few at a time between the steps of the products,
+/// since order is what a machine's own prefetching recognises.
 struct Ahead {
-  const float* value;
-  std::size_t stride;
-  std::size_t columns;
+  const float* next = nullptr;
+  const float* end = nullptr;
 
-  /// `key`: the first of the next `rows` keys, nullptr where there are not as many.
-  SDPA_NOINLINE void touch(std::size_t rows, const float* key, std::size_t key_stride, std::size_t head_dim) {
-    if (key != nullptr) touch_rows(key, key_stride, rows, head_dim);
-    touch_rows(value, stride, rows, columns);
-    value += rows * stride;
+  static constexpr std::size_t kLine = 16;  // floats
+
+  /// As many floats as kRows rows have in a line.
+  template <std::size_t kRows>
+  SDPA_INLINE void touch() {
+    constexpr std::size_t kFloats = kRows * kLine;
+    if (static_cast<std::size_t>(end - next) < kFloats) return;
+    for (std::size_t k = 0; k < kFloats; k += kLine) simd::touch(next + k);
+    next += kFloats;
   }
 };
 
-/// kUnroll steps of d at once where registers are left.
-template <class Arch, std::size_t kKeys, std::size_t kVectors, std::size_t kUnroll = 1>
+/// Keys behind those at hand, and values.
+struct KeysAndValuesAhead {
+  Ahead key;
+  Ahead value;
+
+  bool any() const { return value.next != nullptr; }
+};
+
+struct Nothing {
+  void operator()() const {}
+};
+
+/// kUnroll steps of d at once where registers are left; `at_line` is then called at each first d of a line.
+template <class Arch, std::size_t kKeys, std::size_t kVectors, std::size_t kUnroll = 1, class AtLine = Nothing>
 SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, const float* query, std::size_t head_dim,
-                                  float factor, float* scores) {
+                                  float factor, float* scores, AtLine&& at_line = {}) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   using V = simd::Batch<Arch>;
   V acc[kKeys][kVectors];
@@ -67,6 +73,7 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
   if constexpr (kUnroll > 1) {
     SDPA_NO_UNROLL
     for (; d + kUnroll <= head_dim; d += kUnroll) {
+      if (d % Ahead::kLine == 0) at_line();
       for (std::size_t u = 0; u < kUnroll; ++u) step(u);
       advance(kUnroll);
     }
@@ -111,14 +118,15 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
 /// The same for a panel of one vector. A whole tile is made of the tall ones; what is left of the last one goes singly.
 template <class Arch>
 SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                                   std::size_t head_dim, float factor, Ahead ahead, float* scores) {
+                                   std::size_t head_dim, float factor, KeysAndValuesAhead ahead, float* scores) {
   static_assert(kBc % kMrSingle == 0);
   for (; keys >= kMrSingle; keys -= kMrSingle) {
-    if (ahead.value != nullptr) {
-      const float* next = keys >= 2 * kMrSingle ? key + kMrSingle * key_stride : nullptr;
-      ahead.touch(kMrSingle, next, key_stride, head_dim);
-    }
-    qk_register_tile<Arch, kMrSingle, 1, kSingleUnroll<Arch>>(key, key_stride, query, head_dim, factor, scores);
+    qk_register_tile<Arch, kMrSingle, 1, kSingleUnroll<Arch>>(key, key_stride, query, head_dim, factor, scores,
+                                                              [&]() SDPA_INLINE_LAMBDA {
+                                                                if (!ahead.any()) return;
+                                                                ahead.key.touch<kMrSingle>();
+                                                                ahead.value.touch<kMrSingle>();
+                                                              });
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;
   }

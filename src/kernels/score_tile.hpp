@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "kernels/attention_workspace.hpp"
 #include "kernels/bias.hpp"
@@ -32,20 +33,28 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
   return {wide, block.head_dim, seen.begin};
 }
 
-/// The values of the keys from `first` on, where the block is so low that each is read only once.
+/// What decode touches while it computes the scores of keys [first, ...): nothing where the block has more rows than a
+/// vector, where the caches hold the operands, or where rows do not lie one behind the other.
 template <class Arch>
-Ahead values_ahead(const AttentionBlock& block, std::size_t first) {
-  const bool once = block.streams && block.rows <= simd::kWidth<Arch>;
-  if (!once || block.key.dtype != DType::kFloat32 || block.value.dtype != DType::kFloat32) return {nullptr, 0, 0};
-  return {static_cast<const float*>(block.value.data) + first * block.value.stride, block.value.stride,
-          block.head_dim_v};
+KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std::size_t rows_at_once) {
+  const bool contiguous = block.key.stride == block.head_dim && block.value.stride == block.head_dim_v;
+  const bool wide = block.key.dtype == DType::kFloat32 && block.value.dtype == DType::kFloat32;
+  if constexpr (std::is_same_v<Arch, simd::Scalar>) return {};  // computes for longer than it reads
+  if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous || !wide) return {};
+  std::size_t last = 0;
+  for (std::size_t r = 0; r < block.rows; ++r) last = block.key_end[r] > last ? block.key_end[r] : last;
+  const auto rows = [&](const InputRows& operand, std::size_t from) {
+    const auto* data = static_cast<const float*>(operand.data);
+    return Ahead{data + (from < last ? from : last) * operand.stride, data + last * operand.stride};
+  };
+  return {rows(block.key, first + rows_at_once), rows(block.value, first)};
 }
 
 /// Scores of keys `keys` (counted from the tile's first) for one panel, softcap applied. `queries` are the block's,
 /// packed.
 template <class Arch>
 void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
-                   const Panel& panel, const float* queries, Ahead ahead, float* scores) {
+                   const Panel& panel, const float* queries, KeysAndValuesAhead ahead, float* scores) {
   const float* from = key.data + (keys.begin - key.first) * key.stride;
   const float* packed = queries + panel.first * block.head_dim;
   float* to = scores + keys.begin * kScoreStride<Arch>;

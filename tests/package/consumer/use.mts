@@ -20,6 +20,13 @@ const data: Float32Array = plain.out.data;
 const asked: Tensor = sdpa.attention(q, q, q, { returnLse: true }).lse;
 const matrix: Float32Array = sdpa.attention(q, q, q, { scores: 'weights', mask: { data: [true, false], shape: [2] } })
   .scores.data;
+const controller = new AbortController();
+const later: AttentionResult = await sdpa.attentionAsync(q, half, q, {
+  ...options,
+  signal: controller.signal,
+  onProgress: ({ done, total }) => console.log(done / total),
+});
+const laterLse: Tensor = (await sdpa.attentionAsync(q, q, q, { returnLse: true })).lse;
 const tensor: SdpaTensor = sdpa.tensor([2, 3], 'bfloat16');
 const resident: SdpaTensor = sdpa.attention(tensor, q, q, { out: sdpa.tensor([2, 3]) }).out;
 const { held, peak, wasm }: { held: number; peak: number; wasm: number } = sdpa.memory();
@@ -43,7 +50,7 @@ try {
 const ops = onnxOps(sdpa);
 void ops.attention;
 void readNpy;
-void [data, asked, matrix, resident, held, peak, wasm, name, slim, version];
+void [later, laterLse, data, asked, matrix, resident, held, peak, wasm, name, slim, version];
 
 // @ts-expect-error an array without a shape is no tensor
 sdpa.attention(new Float32Array(6), q, q);
@@ -59,6 +66,13 @@ sdpa.attention(q, q, q, { window: [1] });
 sdpa.attention(q, q, q, { align: 'bottom-right' });
 // @ts-expect-error lengths are an Int32Array
 sdpa.attention(q, q, q, { kvLengths: [1, 2] });
+// @ts-expect-error the synchronous call cannot be aborted
+sdpa.attention(q, q, q, { signal: controller.signal });
+// @ts-expect-error a controller is no signal
+void sdpa.attentionAsync(q, q, q, { signal: controller });
+// @ts-expect-error an asynchronous call gives a promise
+const early: AttentionResult = sdpa.attentionAsync(q, q, q);
+void early;
 // @ts-expect-error no such build
 void load({ variant: 'fast' });
 // @ts-expect-error slim needs a binary
