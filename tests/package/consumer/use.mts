@@ -20,7 +20,10 @@ const data: Float32Array = plain.out.data;
 const asked: Tensor = sdpa.attention(q, q, q, { returnLse: true }).lse;
 const matrix: Float32Array = sdpa.attention(q, q, q, { scores: 'weights', mask: { data: [true, false], shape: [2] } })
   .scores.data;
-const controller = new AbortController();
+// Nothing of the DOM or of Node is in this file's types: a signal is what looks like one.
+const controller = {
+  signal: { aborted: false, reason: undefined, addEventListener() {}, removeEventListener() {} },
+};
 const later: AttentionResult = await sdpa.attentionAsync(q, half, q, {
   ...options,
   signal: controller.signal,
