@@ -59,7 +59,7 @@ function caseTable({ cases }) {
     /** @param {'registers' | 'loop'} loop */
     const range = (loop) => {
       const rates = found.map(({ peak }) => peak[loop]);
-      return `${digits(Math.min(...rates))} to ${digits(Math.max(...rates))}`;
+      return rates.length ? `${digits(Math.min(...rates))} to ${digits(Math.max(...rates))}` : '–';
     };
     return `${variant} (${arithmetic[i]}): ${range('registers')} in registers, ${range('loop')} in the loop`;
   });

@@ -8,11 +8,6 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Bandwidth, bandwidthModule, turnBytes } from '../../bench/js/bandwidth.mjs';
-import { CASES, keyValueBytes } from '../../bench/js/cases.mjs';
-import { ARITHMETIC } from '../../bench/js/ceiling.mjs';
-import { leastMs } from '../../bench/js/measure.mjs';
-import { report as markdownOf } from '../../bench/js/report.mjs';
 import { VARIANT } from './helpers/sdpa.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -78,7 +73,7 @@ test('the JavaScript bench times a case, verifies its result, and its report nam
   }
 });
 
-test('decode is put beside a loop that only reads, arrays beside tensors, two workers beside one; older results lack them', async () => {
+test('decode is put beside a loop that only reads, arrays beside tensors, two workers beside one', async () => {
   const file = join(folder, 'limits.json');
   const decode = 'attention/decode/dense/B:1/H:12/Hkv:12/Sq:1/Skv:1024/D:64';
   const arrays = 'attention/arrays/dense/B:1/H:12/Hkv:12/Sq:128/Skv:128/D:64';
@@ -94,7 +89,7 @@ test('decode is put beside a loop that only reads, arrays beside tensors, two wo
   positive(results.cases[0].timings[0], 'gbps', 'read', 'overLimit');
   assert.equal(results.arraysCall.name, arrays);
   positive(results.arraysCall.timings[0], 'resident', 'arrays', 'ratio');
-  const written = markdownOf(results);
+  const written = await run(process.execPath, 'bench/js/report.mjs', file);
   assert.match(written, /[\d.]+ of [\d.]+ GB\/s, [\d.]+×/);
   assert.ok(written.includes('plain arrays against resident tensors'), written);
   if (VARIANT === 'scalar') assert.equal(results.workers, undefined);
@@ -106,52 +101,6 @@ test('decode is put beside a loop that only reads, arrays beside tensors, two wo
     assert.ok(printed.includes(results.workers.skipped), printed);
     assert.ok(written.includes(results.workers.skipped), written);
   }
-
-  const timing = results.cases[0].timings[0];
-  delete timing.read;
-  delete timing.overLimit;
-  delete results.arraysCall;
-  delete results.workers;
-  const old = markdownOf({ ...results, smallestCall: [{ variant: VARIANT, resident: 1, arrays: 2 }] });
-  assert.match(old, /[\d.]+ of – GB\/s, – \|/);
-  assert.match(old, /\| plain arrays against resident tensors \| – \|/);
-  assert.match(old, /\| two workers against one \| – \|/);
-});
-
-test('the least time of a decode call is that of reading or that of computing, whichever is longer', () => {
-  const c = CASES.find(({ nickname }) => nickname === 'dec-llama');
-  assert.ok(c);
-  const load = { busy: 0, ours: 0, total: 1 };
-  const megabytes = (2 * 8 * 2048 * 128 + 2 * 32 * 128) * 4e-6;
-  const megaflops = 4 * 32 * 2048 * 128 * 1e-6;
-  /** @param {number} read @param {number} loop */
-  const least = (read, loop) => {
-    const [start, end] = [0.5, 1.5].map((x) => ({ registers: 1, loop: x * loop, read: x * read }));
-    return leastMs(c, { ms: [1], before: start, after: end, load });
-  };
-  assert.ok(Math.abs(least(10, 1e6) / (megabytes / 10) - 1) < 1e-9);
-  assert.ok(Math.abs(least(1e6, 20) / (megaflops / 20) - 1) < 1e-9);
-  assert.equal(keyValueBytes(c), 2 * 8 * 2048 * 128 * 4);
-});
-
-test('the loop that measures the bandwidth reads every number once, and nothing else', () => {
-  const arithmetic = ARITHMETIC[VARIANT];
-  const bytes = 3 * turnBytes(arithmetic);
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bandwidthModule(arithmetic, bytes)));
-  const { memory, read } = /** @type {{ memory: WebAssembly.Memory, read: () => number }} */ (
-    /** @type {unknown} */ (exports)
-  );
-  const numbers = new Float32Array(memory.buffer);
-  for (let i = 0; i < bytes / 2; i++) {
-    numbers.fill(0);
-    numbers[i] = 1;
-    assert.equal(read(), i < bytes / 4 ? 1 : 0, `number ${i}`);
-  }
-  const bandwidth = new Bandwidth(VARIANT, 100_000);
-  assert.equal(bandwidth.bytes % turnBytes(arithmetic), 0);
-  assert.ok(bandwidth.bytes <= 100_000 && bandwidth.bytes > 99_000, `${bandwidth.bytes} bytes`);
-  const speed = bandwidth.measure();
-  assert.ok(speed > 0 && Number.isFinite(speed), `${speed} GB/s`);
 });
 
 test('the JavaScript bench refuses what it does not know, and says what there is', async () => {
