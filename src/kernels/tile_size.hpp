@@ -55,10 +55,16 @@ struct TileSize<simd::Neon64> {
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+constexpr std::size_t score_stride(std::size_t rows) {
+  // Keys a multiple of 256 bytes apart would share a few sets of the first-level cache: a line more spreads them.
+  constexpr std::size_t kLine = 16;
+  return rows % (4 * kLine) == 0 ? rows + kLine : rows;
+}
+
 // Floats between two keys of a score tile [key][row]: a constant, so that a register tile stores with immediate
 // offsets.
 template <class Arch>
-inline constexpr std::size_t kScoreStride = round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>);
+inline constexpr std::size_t kScoreStride = score_stride(round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>));
 
 // Columns of the accumulator that lie together, [column block][row][kColumnBlock], for the same reason.
 template <class Arch>
