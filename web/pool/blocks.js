@@ -74,10 +74,11 @@ function copyRun(from, source, to, target, count) {
  * A rectangle as an array (batch, head, row, element).
  * @param {Rectangle} from
  * @param {readonly [number, number, number, number]} sizes
- * @param {boolean} own whether it must be an array of its own; otherwise it is a view where its elements lie together
+ * @param {import('./buffers.js').Buffers | null} buffers where an array of its own comes from; null: a view will do, where its
+ *   elements lie together
  * @returns {any} a typed array of the same type
  */
-export function cutOut(from, sizes, own) {
+export function cutOut(from, sizes, buffers) {
   const [batch, heads, rows, width] = sizes;
   const { data, at } = from;
   const count = batch * heads * rows * width;
@@ -85,8 +86,8 @@ export function cutOut(from, sizes, own) {
     (rows === 1 || from.row === width) &&
     (heads === 1 || from.head === rows * width) &&
     (batch === 1 || from.batch === heads * rows * width);
-  if (together) return own ? data.slice(at, at + count) : data.subarray(at, at + count);
-  const copy = new data.constructor(count);
+  if (together && !buffers) return data.subarray(at, at + count);
+  const copy = buffers ? buffers.take(data.constructor, count) : new data.constructor(count);
   copyRectangle(from, rectangle(copy, false, [heads, rows, width]), sizes);
   return copy;
 }

@@ -41,18 +41,18 @@ export class Job {
    * Copies the inputs.
    * @param {Runtime} runtime
    * @param {AttentionCall} call
-   * @param {{ shape: number[], out: Out, onProgress: ((progress: Progress) => void) | undefined, owner: object, grain: number, parts: number }} settings
+   * @param {{ shape: number[], out: Out, onProgress: ((progress: Progress) => void) | undefined, owner: object, grain: number, parts: number, buffers: import('./buffers.js').Buffers }} settings
    *   `grain` and `parts` as Deal takes them
    * @throws RangeError `out-of-memory`
    */
-  constructor(runtime, call, { shape, out, onProgress, owner, grain, parts }) {
+  constructor(runtime, call, { shape, out, onProgress, owner, grain, parts, buffers }) {
     this.#runtime = runtime;
     this.#call = call;
     this.#shape = shape;
     this.#out = out;
     this.#onProgress = onProgress;
     this.#total = rowsOf(call);
-    this.inputs = new Snapshot(runtime, call);
+    this.inputs = new Snapshot(runtime, call, buffers);
     if (!out.tensor && !out.array) this.#out = { array: newTensor(shape).data, tensor: null, pointer: 0 };
     this.#lse = call.returnLse ? newTensor(lseShape(call)) : undefined;
     this.#scores = call.scores ? newTensor(scoresShape(call)) : undefined;
@@ -101,6 +101,7 @@ export class Job {
   #settle(end) {
     if (this.settled) return;
     this.settled = true;
+    this.inputs.release();
     end();
   }
 

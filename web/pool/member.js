@@ -17,7 +17,7 @@ import { loadError, rangeError } from '../errors.js';
  * What a member tells its pool.
  * @typedef {object} Manager
  * @property {(member: Member) => void} ready
- * @property {(member: Member, assignment: Assignment, results: import('./slice-runner.js').SliceResult) => void} done
+ * @property {(member: Member, assignment: Assignment, results: import('./slice-runner.js').SliceResult, spare: ArrayBuffer[]) => void} done `spare`: buffers that it was sent
  * @property {(member: Member, assignment: Assignment, error: Error) => void} failed
  * @property {(member: Member) => void} lost called once; what it was doing is in `assignments`
  */
@@ -104,7 +104,7 @@ export class Member {
       const assignment = this.assignments.get(reply.id);
       if (!assignment) return;
       this.assignments.delete(reply.id);
-      if (reply.type === 'done') this.#manager.done(this, assignment, reply.results);
+      if (reply.type === 'done') this.#manager.done(this, assignment, reply.results, reply.spare);
       else this.#manager.failed(this, assignment, errorOf(reply.error));
     }
   }

@@ -1,6 +1,7 @@
 // The workers of one instance. They share nothing: each has a module and memory of its own, is sent slices and sends results back.
 // Nothing here waits for a worker: where none can be started, or all are lost, slices are computed on this thread, with rests.
 
+import { Buffers } from './buffers.js';
 import { countCores, findWays } from './hosts.js';
 import { Member } from './member.js';
 import { nextTask } from './next-task.js';
@@ -36,6 +37,7 @@ export class Pool {
   /** Calls that have not ended, in order. @type {Job[]} */
   #jobs = [];
   #pace = new Pace();
+  #buffers = new Buffers();
   #computing = false;
   #closed = false;
   /** Whether workers have kept a call waiting too long, and none has answered since. */
@@ -63,10 +65,10 @@ export class Pool {
     return count;
   }
 
-  /** How a new call is to be cut into units. */
+  /** How a new call is to be cut into units, and where its copies come from. */
   get cut() {
     const most = this.#threads === 'auto' ? mostCores : this.#threads;
-    return { grain: this.#pace.grain, parts: 4 * Math.max(1, most) };
+    return { grain: this.#pace.grain, parts: 4 * Math.max(1, most), buffers: this.#buffers };
   }
 
   /**
@@ -113,6 +115,7 @@ export class Pool {
     for (const job of [...this.#jobs]) job.fail(error);
     for (const member of this.#members) member.stop();
     this.#members.clear();
+    this.#buffers.clear();
     clearTimeout(this.#timer);
   }
 
@@ -157,9 +160,10 @@ export class Pool {
       this.#timer = undefined;
       this.#deal(member);
     },
-    done: (member, { job, slice }, results) => {
+    done: (member, { job, slice }, results, spare) => {
       this.#pace.record(slice.cost, results.milliseconds);
       job.finish(slice, results);
+      for (const buffer of [results.out.buffer, ...spare]) this.#buffers.give(buffer);
       this.#deal(member);
     },
     failed: (member, { job }, error) => {
@@ -255,7 +259,7 @@ export class Pool {
         try {
           if (held !== slice.unit) runner.hold(job.inputs.keys(slice.unit, false));
           held = slice.unit;
-          const results = runner.run(job.inputs.work(slice, false));
+          const results = runner.run(job.inputs.work(slice, false), false);
           this.#pace.record(slice.cost, results.milliseconds);
           job.finish(slice, results);
         } catch (error) {

@@ -95,9 +95,10 @@ export class SliceRunner {
 
   /**
    * @param {SliceWork} work
+   * @param {boolean} own whether the query's array may be written over: the result then takes its place, where it fits
    * @returns {SliceResult}
    */
-  run(work) {
+  run(work, own) {
     const keys = this.#keys;
     if (!keys) throw new Error('a slice came before its keys');
     const { batch, heads, seqlen, headDim, headDimV } = keys;
@@ -124,7 +125,12 @@ export class SliceRunner {
     call.kvLengths = kvLengths && Int32Array.from(kvLengths);
     const { scale, softcap, causal, windowLeft, windowRight, returnLse, scores } = work;
     Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, returnLse, scores });
-    const result = compute(this.#runtime, call, outShape(call), new Out(null, null, 0));
+    const shape = outShape(call);
+    const count = shape.reduce((product, size) => product * size, 1);
+    const { query } = work;
+    const fits = own && query instanceof Float32Array && query.buffer.byteLength >= count * 4;
+    const array = fits ? new Float32Array(query.buffer, 0, count) : null;
+    const result = compute(this.#runtime, call, shape, new Out(array, null, 0));
     return {
       out: result.out.data,
       lse: result.lse?.data,

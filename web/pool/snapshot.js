@@ -10,6 +10,7 @@ import { offsetOf } from './cost.js';
  * @typedef {import('../operand.js').Operand} Operand
  * @typedef {import('../options.js').AttentionCall} AttentionCall
  * @typedef {import('../runtime.js').Runtime} Runtime
+ * @typedef {import('./buffers.js').Buffers} Buffers
  * @typedef {import('./deal.js').Slice} Slice
  * @typedef {import('./deal.js').Unit} Unit
  * @typedef {import('./slice-runner.js').Keys} Keys
@@ -21,18 +22,21 @@ import { offsetOf } from './cost.js';
  * An operand's elements in an array of their own; 16-bit floats as raw bits, booleans as bytes.
  * @param {Runtime} runtime
  * @param {Operand} operand
+ * @param {Buffers} buffers
  * @returns {Float32Array | Uint16Array | Uint8Array}
  */
-function copyOperand(runtime, { data, dtype, count, pointer }) {
+function copyOperand(runtime, { data, dtype, count, pointer }, buffers) {
+  /** @type {any} */
+  const Type = dtype === 'float32' ? Float32Array : dtype === 'bool' ? Uint8Array : Uint16Array;
+  const copy = buffers.take(Type, count);
   if (pointer !== 0) {
     const memory = dtype === 'float32' ? runtime.floats : dtype === 'bool' ? runtime.bytes : runtime.halves;
     const at = pointer / dtypeBytes[dtype];
-    return memory.slice(at, at + count);
-  }
-  if (dtype === 'float32') return new Float32Array(data);
-  if (dtype === 'bool') return new Uint8Array(data);
-  if (arrayKind(data) === 'Uint16Array') return new Uint16Array(data);
-  return new Uint16Array(data.buffer, data.byteOffset, count).slice();
+    copy.set(memory.subarray(at, at + count));
+  } else if (Type === Uint16Array && arrayKind(data) !== 'Uint16Array') {
+    copy.set(new Uint16Array(data.buffer, data.byteOffset, count));
+  } else copy.set(data);
+  return copy;
 }
 
 /** The largest offset that a call may have. Rows further down in one batch entry may stand beyond it. */
@@ -46,26 +50,35 @@ export class Snapshot {
   #value;
   #mask;
   #bias;
+  #buffers;
 
   /**
    * @param {Runtime} runtime
    * @param {AttentionCall} call
+   * @param {Buffers} buffers
    * @throws RangeError `out-of-memory`
    */
-  constructor(runtime, call) {
+  constructor(runtime, call, buffers) {
     this.#call = call;
+    this.#buffers = buffers;
     const { query, key, value, mask, bias } = call;
     try {
-      this.#query = copyOperand(runtime, query);
-      this.#key = copyOperand(runtime, key);
-      this.#value = copyOperand(runtime, value);
-      this.#mask = mask && copyOperand(runtime, mask);
-      this.#bias = bias && copyOperand(runtime, bias);
+      this.#query = copyOperand(runtime, query, buffers);
+      this.#key = copyOperand(runtime, key, buffers);
+      this.#value = copyOperand(runtime, value, buffers);
+      this.#mask = mask && copyOperand(runtime, mask, buffers);
+      this.#bias = bias && copyOperand(runtime, bias, buffers);
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
       const bytes = [query, key, value, mask, bias].reduce((sum, operand) => sum + (operand?.bytes ?? 0), 0);
       throw outOfMemory(bytes, 0, 'a copy of the inputs', cause);
     }
+  }
+
+  /** Gives the copies back: no piece is wanted any more. */
+  release() {
+    for (const array of [this.#query, this.#key, this.#value, this.#mask, this.#bias])
+      this.#buffers.give(array?.buffer);
   }
 
   /**
@@ -81,7 +94,7 @@ export class Snapshot {
       cutOut(
         rectangle(data, layout === layoutCodes.blhd, [numKvHeads, seqlenKv, width], [b, g, 0]),
         [batch, kvHeads, seqlenKv, width],
-        own,
+        own ? this.#buffers : null,
       );
     return {
       key: cut(this.#key, headDim),
@@ -125,13 +138,14 @@ export class Snapshot {
     }
     const from = [b, h, row];
     const sizes = [batch, heads, rows];
+    const buffers = own ? this.#buffers : null;
     return {
       heads,
       rows,
-      query: cutOut(query, [batch, heads, rows, headDim], own),
+      query: cutOut(query, [batch, heads, rows, headDim], buffers),
       queryDtype: call.query.dtype,
-      mask: piece(call.mask, this.#mask, from, sizes, own),
-      bias: piece(call.bias, this.#bias, from, sizes, own),
+      mask: piece(call.mask, this.#mask, from, sizes, buffers),
+      bias: piece(call.bias, this.#bias, from, sizes, buffers),
       offsets,
       queryLengths: queryLengths && entries.map((entry) => Math.min(rows, Math.max(0, queryLengths[entry] - row))),
       kvLengths: kvLengths && entries.map((entry) => kvLengths[entry]),
@@ -152,10 +166,10 @@ export class Snapshot {
  * @param {any} data
  * @param {readonly number[]} from batch entry, head, row
  * @param {readonly number[]} sizes
- * @param {boolean} own
+ * @param {Buffers | null} buffers as for cutOut()
  * @returns {Piece | null}
  */
-function piece(operand, data, from, sizes, own) {
+function piece(operand, data, from, sizes, buffers) {
   if (!operand) return null;
   const [batch, heads, rows, columns] = operand.shape;
   /** @param {number} d */
@@ -166,5 +180,5 @@ function piece(operand, data, from, sizes, own) {
   const shape = [size(0), size(1), size(2), columns];
   // A dimension of size 1 stays where it is; batch only tells how far apart the entries are.
   const where = rectangle(data, false, [heads, rows, columns], [start(0), start(1), start(2)]);
-  return { data: cutOut(batch === 1 ? { ...where, batch: 0 } : where, shape, own), dtype: operand.dtype, shape };
+  return { data: cutOut(batch === 1 ? { ...where, batch: 0 } : where, shape, buffers), dtype: operand.dtype, shape };
 }

@@ -15,7 +15,7 @@ import { SliceRunner } from './slice-runner.js';
  * What it says.
  * @typedef {{ code?: import('../errors.js').ErrorCode, message: string, needed?: number, allowed?: number }} Failure
  * @typedef {{ type: 'alive' } | { type: 'ready' } | { type: 'unreadable' } | { type: 'failed', error: Failure }
- *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult } | { type: 'error', id: number, error: Failure }} Reply
+ *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
  */
 
 const { process } = /** @type {any} */ (globalThis);
@@ -58,10 +58,14 @@ function run({ id, keys, work }) {
   try {
     if (!runner) throw new Error('a slice came before the start');
     if (keys) runner.hold(keys);
-    const results = runner.run(work);
+    const results = runner.run(work, true);
     const { out, lse, scores } = results;
     const arrays = [out, lse, scores].flatMap((array) => (array ? [array.buffer] : []));
-    reply({ type: 'done', id, results }, arrays);
+    // What came goes back, to be used again; the query's buffer may hold the result already.
+    const spare = [work.query, work.mask?.data, work.bias?.data, keys?.key, keys?.value].flatMap((array) =>
+      array && array.buffer !== out.buffer ? [/** @type {ArrayBuffer} */ (array.buffer)] : [],
+    );
+    reply({ type: 'done', id, results, spare }, [...arrays, ...spare]);
   } catch (error) {
     reply({ type: 'error', id, error: describe(error) });
   }
