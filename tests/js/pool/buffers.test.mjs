@@ -1,40 +1,42 @@
-// The buffers that go to the workers and come back: no two pieces share one, and not too many are kept.
+// Buffers of copies and results are used again by later slices and calls: none may be written while another still needs it.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Buffers } from '../../../dist/pool/buffers.js';
+import { randomSource } from '../helpers/reference.mjs';
+import { loadVariant } from '../helpers/sdpa.mjs';
+import { assertSameBits } from '../helpers/workers.mjs';
 
-test('a buffer is given to one piece at a time, whole pieces only', () => {
-  const buffers = new Buffers();
-  const first = buffers.take(Float32Array, 10_000);
-  assert.equal(first.length, 10_000);
-  buffers.give(first.buffer);
-  assert.equal(buffers.bytes, 40_000);
-  const second = buffers.take(Uint16Array, 15_000);
-  assert.equal(second.buffer, first.buffer);
-  assert.equal(second.length, 15_000);
-  assert.equal(second.byteOffset, 0);
-  assert.equal(buffers.bytes, 0);
-  assert.notEqual(buffers.take(Float32Array, 10_000).buffer, first.buffer);
-});
+/** Sizes whose pieces fit into each other's buffers. */
+const shapes = [
+  [4, 300, 32],
+  [3, 411, 24],
+  [6, 256, 32],
+  [2, 700, 16],
+];
 
-test('a buffer is not spent on a piece of less than half its size, and the best one is taken', () => {
-  const buffers = new Buffers();
-  const [small, large] = [new ArrayBuffer(50_000), new ArrayBuffer(80_000)];
-  buffers.give(large);
-  buffers.give(small);
-  assert.notEqual(buffers.take(Uint8Array, 20_000).buffer, small);
-  assert.equal(buffers.take(Uint8Array, 45_000).buffer, small);
-  assert.equal(buffers.take(Uint8Array, 45_000).buffer, large);
-});
-
-test('no more than 32 MiB are kept, and nothing that was sent away or is small', () => {
-  const buffers = new Buffers();
-  for (let i = 0; i < 40; i++) buffers.give(new ArrayBuffer(2 ** 20));
-  assert.equal(buffers.bytes, 2 ** 25);
-  buffers.clear();
-  assert.equal(buffers.bytes, 0);
-  const sent = new ArrayBuffer(2 ** 20);
-  structuredClone(sent, { transfer: [sent] });
-  for (const buffer of [sent, new ArrayBuffer(100), new ArrayBuffer(2 ** 26), undefined]) buffers.give(buffer);
-  assert.equal(buffers.bytes, 0);
-});
+for (const threads of [0, 1, 2]) {
+  test(`calls at the same time and one after the other keep their bits, aborted ones among them (threads: ${threads})`, async () => {
+    const sdpa = await loadVariant({ threads });
+    const random = randomSource(threads + 1);
+    const calls = shapes.map((shape) => {
+      const count = shape.reduce((a, b) => a * b);
+      const tensor = () => ({ data: Float32Array.from({ length: count }, random.normal), shape });
+      const inputs = /** @type {const} */ ([tensor(), tensor(), tensor()]);
+      return { inputs, want: sdpa.attention(...inputs, { returnLse: true }) };
+    });
+    for (let round = 0; round < 3; round++) {
+      const controller = new AbortController();
+      const doomed = calls.map(({ inputs }) => sdpa.attentionAsync(...inputs, { signal: controller.signal }));
+      const pending = calls.map(({ inputs }) => sdpa.attentionAsync(...inputs, { returnLse: true }));
+      controller.abort();
+      for (const promise of doomed) await assert.rejects(promise, { name: 'AbortError' });
+      const results = await Promise.all(pending);
+      // Results are the caller's: what comes later must not write into them either.
+      for (const { inputs, want } of calls) {
+        assertSameBits(await sdpa.attentionAsync(...inputs, { returnLse: true }), want, `round ${round}`);
+      }
+      results.forEach((result, i) => assertSameBits(result, calls[i].want, `round ${round}, together, call ${i}`));
+    }
+    sdpa.dispose();
+  });
+}
