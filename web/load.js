@@ -3,6 +3,7 @@
 import { AttentionError, loadError, rangeError, show, typeError } from './errors.js';
 import { features } from './features.js';
 import { inflate } from './inflate.js';
+import { nodeModule } from './node-module.js';
 import { instantiate } from './runtime.js';
 import { Sdpa } from './sdpa.js';
 import { selfTest } from './self-test.js';
@@ -74,12 +75,7 @@ export async function loadWith(embedded, options = {}) {
  * @returns {Uint8Array}
  */
 function unpack(packed) {
-  let native;
-  try {
-    native = /** @type {any} */ (globalThis).process?.getBuiltinModule?.('node:zlib')?.inflateRawSync;
-  } catch {
-    // A host that forbids it has our own.
-  }
+  const native = nodeModule('zlib')?.inflateRawSync;
   return typeof native === 'function' ? new Uint8Array(native(packed)) : inflate(packed);
 }
 

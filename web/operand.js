@@ -156,11 +156,17 @@ function wrongLength(name, data, shape, count) {
   if (arrayLength(data) === 0 && isDetached(arrayBuffer(data))) {
     return typeError('type', `${name} data is empty because its buffer is detached: it has been transferred elsewhere`);
   }
-  return rangeError(
-    'shape',
-    `${name} data has ${arrayLength(data)} elements but its shape [${shape.join(', ')}] needs ${count}`,
-  );
+  return wrongCount(name, arrayLength(data), shape, count);
 }
+
+/**
+ * @param {string} name
+ * @param {number} length
+ * @param {number[]} shape
+ * @param {number} count
+ */
+const wrongCount = (name, length, shape, count) =>
+  rangeError('shape', `${name} data has ${length} elements but its shape [${shape.join(', ')}] needs ${count}`);
 
 /** @param {any} buffer */
 function isDetached(buffer) {
@@ -182,9 +188,7 @@ function isDetached(buffer) {
  */
 function readBooleans(name, data, shape, count) {
   const { length } = data;
-  if (length !== count) {
-    throw rangeError('shape', `${name} data has ${length} elements but its shape [${shape.join(', ')}] needs ${count}`);
-  }
+  if (length !== count) throw wrongCount(name, length, shape, count);
   const bytes = new Uint8Array(count);
   for (let i = 0; i < count; i++) {
     const element = data[i];
@@ -197,29 +201,37 @@ function readBooleans(name, data, shape, count) {
 }
 
 /**
- * Copies an operand's elements to its place.
+ * The memory of `runtime` as elements of a type: 16-bit floats as raw bits, booleans as bytes.
+ * @param {import('./runtime.js').Runtime} runtime
+ * @param {DType} dtype
+ */
+export const memoryOf = (runtime, dtype) =>
+  dtype === 'float32' ? runtime.floats : dtype === 'bool' ? runtime.bytes : runtime.halves;
+
+/**
+ * Copies an operand's elements, which lie outside of wasm memory.
  * @param {import('./runtime.js').Runtime} runtime
  * @param {Operand} operand
  * @param {number} pointer
  */
 export function copyIn(runtime, operand, pointer) {
-  const { dtype, count } = operand;
-  const data = fixed(operand);
-  if (dtype === 'float32') runtime.floats.set(data, pointer / 4);
-  else if (dtype === 'bool') runtime.bytes.set(data, pointer);
-  else if (arrayKind(data) === 'Uint16Array') runtime.halves.set(data, pointer / 2);
-  else runtime.halves.set(new Uint16Array(arrayBuffer(data), arrayOffset(data), count), pointer / 2);
+  memoryOf(runtime, operand.dtype).set(elementsOf(operand), pointer / dtypeBytes[operand.dtype]);
 }
 
 /**
- * The operand's array with a length that cannot change: another thread may grow a shared buffer while it is copied.
+ * The elements of an operand outside of wasm memory, of the type that memoryOf() has them in. Their number cannot change: another
+ * thread may grow a shared buffer while it is copied.
  * @param {Operand} operand
+ * @returns {any} a typed array
  */
-function fixed({ data, count }) {
+export function elementsOf({ data, dtype, count }) {
   const buffer = /** @type {any} */ (arrayBuffer(data));
+  if (dtype !== 'float32' && dtype !== 'bool' && arrayKind(data) !== 'Uint16Array') {
+    return new Uint16Array(buffer, arrayOffset(data), count);
+  }
   if (!buffer.growable && !buffer.resizable) return data;
   const Kind = arrayKinds[/** @type {keyof typeof arrayKinds} */ (arrayKind(data))];
-  return Kind ? new Kind(buffer, arrayOffset(data), count) : data.subarray(0, count);
+  return new Kind(buffer, arrayOffset(data), count);
 }
 
 const arrayKinds = { Float32Array, Uint16Array, Uint8Array };

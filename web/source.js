@@ -2,6 +2,7 @@
 // value is and, for an address, on its scheme; never on which globals happen to exist.
 
 import { loadError, show, typeError } from './errors.js';
+import { nodeModule } from './node-module.js';
 import { arrayKind } from './tensor.js';
 
 /**
@@ -90,13 +91,12 @@ function filePath(address) {
 }
 
 /**
- * Through a lookup at run time, so that no bundler looks for Node's modules.
  * @param {string | URL} path
  * @returns {Promise<Uint8Array>}
  */
 async function readFile(path) {
-  const builtin = /** @type {any} */ (globalThis).process?.getBuiltinModule;
-  if (typeof builtin === 'function') return builtin('node:fs').promises.readFile(path);
+  const fs = nodeModule('fs');
+  if (fs) return fs.promises.readFile(path);
   if (typeof path === 'object') {
     // Engines other than Node fetch file: URLs where they allow it.
     const response = await fetch(path);

@@ -12,11 +12,6 @@ export class Buffers {
   #free = [];
   #bytes = 0;
 
-  /** Bytes kept. */
-  get bytes() {
-    return this.#bytes;
-  }
-
   /**
    * @template {Float32Array | Uint16Array | Uint8Array} T
    * @param {{ new (count: number): T, new (buffer: ArrayBuffer, offset: number, count: number): T, BYTES_PER_ELEMENT: number }} Type

@@ -2,6 +2,7 @@
 // to work before a worker of it has answered.
 
 import { workerText } from '../generated/worker-text.js';
+import { nodeModule } from '../node-module.js';
 import { messageOf } from '../source.js';
 import { workerUrl } from './module-url.js';
 
@@ -42,19 +43,6 @@ export function countCores() {
   if (hardwareConcurrency > 0) return hardwareConcurrency;
   const os = nodeModule('os');
   return os?.availableParallelism?.() ?? os?.cpus?.().length ?? 1;
-}
-
-/**
- * One of Node's own modules, by a lookup at run time, so that no bundler looks for it. Node before 20.16 has none.
- * @param {string} name
- * @returns {any} undefined outside of Node
- */
-function nodeModule(name) {
-  try {
-    return /** @type {any} */ (globalThis).process?.getBuiltinModule?.(`node:${name}`);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

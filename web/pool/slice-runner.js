@@ -5,6 +5,7 @@ import { alignCodes } from '../frame.js';
 import { copyIn, Operand } from '../operand.js';
 import { AttentionCall } from '../options.js';
 import { Out } from '../output.js';
+import { product } from '../tensor.js';
 import { outShape } from '../validate.js';
 
 /**
@@ -126,7 +127,7 @@ export class SliceRunner {
     const { scale, softcap, causal, windowLeft, windowRight, returnLse, scores } = work;
     Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, returnLse, scores });
     const shape = outShape(call);
-    const count = shape.reduce((product, size) => product * size, 1);
+    const count = product('out', shape);
     const { query } = work;
     const fits = own && query instanceof Float32Array && query.buffer.byteLength >= count * 4;
     const array = fits ? new Float32Array(query.buffer, 0, count) : null;

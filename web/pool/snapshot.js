@@ -2,7 +2,7 @@
 
 import { outOfMemory } from '../errors.js';
 import { dtypeBytes, layoutCodes } from '../frame.js';
-import { arrayKind } from '../tensor.js';
+import { elementsOf, memoryOf } from '../operand.js';
 import { cutOut, rectangle } from './blocks.js';
 import { offsetOf } from './cost.js';
 
@@ -25,17 +25,12 @@ import { offsetOf } from './cost.js';
  * @param {Buffers} buffers
  * @returns {Float32Array | Uint16Array | Uint8Array}
  */
-function copyOperand(runtime, { data, dtype, count, pointer }, buffers) {
-  /** @type {any} */
-  const Type = dtype === 'float32' ? Float32Array : dtype === 'bool' ? Uint8Array : Uint16Array;
-  const copy = buffers.take(Type, count);
-  if (pointer !== 0) {
-    const memory = dtype === 'float32' ? runtime.floats : dtype === 'bool' ? runtime.bytes : runtime.halves;
-    const at = pointer / dtypeBytes[dtype];
-    copy.set(memory.subarray(at, at + count));
-  } else if (Type === Uint16Array && arrayKind(data) !== 'Uint16Array') {
-    copy.set(new Uint16Array(data.buffer, data.byteOffset, count));
-  } else copy.set(data);
+function copyOperand(runtime, operand, buffers) {
+  const { dtype, count, pointer } = operand;
+  const memory = memoryOf(runtime, dtype);
+  const at = pointer / dtypeBytes[dtype];
+  const copy = buffers.take(/** @type {any} */ (memory.constructor), count);
+  copy.set(pointer !== 0 ? memory.subarray(at, at + count) : elementsOf(operand));
   return copy;
 }
 

@@ -2,6 +2,7 @@
 // one script that runs as a classic worker.
 
 import { AttentionError } from '../errors.js';
+import { nodeModule } from '../node-module.js';
 import { instantiate } from '../runtime.js';
 import { messageOf } from '../source.js';
 import { SliceRunner } from './slice-runner.js';
@@ -18,9 +19,8 @@ import { SliceRunner } from './slice-runner.js';
  *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
  */
 
-const { process } = /** @type {any} */ (globalThis);
 /** @type {any} */
-const port = process?.getBuiltinModule?.('node:worker_threads')?.parentPort ?? globalThis;
+const port = nodeModule('worker_threads')?.parentPort ?? globalThis;
 
 /** @type {SliceRunner | null} */
 let runner = null;
