@@ -32,9 +32,8 @@ void accumulate_row(const ValueTile& value, std::size_t keys, bool fresh, const 
                                         workspace.out + c * kScoreStride<Arch>);
   }
   for (; c < value.columns; c += kColumns) {
-    const bool in_place = c + kColumns <= value.columns;
-    pv_register_tile<Arch, 1, kNr, 1>(workspace.scores, in_place ? value.data + c : value.tail,
-                                      in_place ? value.stride : value.tail_stride, keys, fresh, workspace.alpha,
+    const ValueTile::Columns columns = value.columns_from<Arch>(c);
+    pv_register_tile<Arch, 1, kNr, 1>(workspace.scores, columns.data, columns.stride, keys, fresh, workspace.alpha,
                                       workspace.out + c * kScoreStride<Arch>);
   }
 }

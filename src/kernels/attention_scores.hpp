@@ -66,13 +66,11 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
       if (!keys.empty()) {
         capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, scores);
         if (masked) {
-          if (block.bias.data != nullptr) apply_bias<Arch>(block, panel, tile.begin, keys, scores);
-          if (block.mask.data != nullptr) {
-            PanelMask<Arch> mask;
-            read_panel_mask<Arch>(block, panel, tile.begin, keys, mask);
-            apply_panel_mask<Arch>(mask, keys, panel.vectors, scores);
-          }
-          mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(range.all, tile), scores);
+          PanelMask<Arch> mask;
+          const bool has_mask = block.mask.data != nullptr;
+          if (has_mask) read_panel_mask<Arch>(block, panel, tile.begin, keys, mask);
+          mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(range.all, tile), has_mask ? &mask : nullptr,
+                            scores);
         }
       }
       if (!weights) {

@@ -53,10 +53,8 @@ struct BlockRanges {
       panel[p] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, panel_at<Arch>(first, b.rows).rows);
     }
     tiles = split_rows<kMr>(b.rows);
-    for (std::size_t t = 0, first = 0; t < tiles.tall + tiles.low; ++t) {
-      const std::size_t rows = t < tiles.tall ? tiles.rows : tiles.rows - 1;
-      tile[t] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, rows).any;
-      first += rows;
+    for (std::size_t t = 0, first = 0; t < tiles.count(); first += tiles.rows_of(t), ++t) {
+      tile[t] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, tiles.rows_of(t)).any;
     }
   }
 };
@@ -92,9 +90,10 @@ SDPA_NOINLINE TileWeights weigh_tile(const AttentionBlock& block, const ScoreMod
     weights.any = true;
     capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries,
                         ahead_of<Arch>(block, tile.begin + keys.begin, kMrSingle), scores);
-    if (block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile.begin, keys, scores)) weights.partial = true;
-    if (coverage == Coverage::kPartial) apply_panel_mask<Arch>(mask, keys, panel.vectors, scores);
-    mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile), scores);
+    if (mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile),
+                          coverage == Coverage::kPartial ? &mask : nullptr, scores)) {
+      weights.partial = true;
+    }
     online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
                          workspace.alpha + first);
     clear_weights<Arch>({seen.begin, keys.begin}, panel.vectors, scores);
@@ -119,24 +118,20 @@ SDPA_NOINLINE void accumulate_selected(const AttentionBlock& block, const ValueT
 
 /// Step 4 of two vectors of columns from column c on, for every row.
 template <class Arch>
-SDPA_INLINE void accumulate_columns(const AttentionBlock& block, const BlockRanges<Arch>& ranges,
-                                    const ValueTile& value, KeyRange tile, KeyRange seen, bool fresh, std::size_t c,
+SDPA_INLINE void accumulate_columns(const BlockRanges<Arch>& ranges, const ValueTile& value, KeyRange tile,
+                                    KeyRange seen, bool fresh, std::size_t c,
                                     const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
-  const bool in_place = c + kColumns <= block.head_dim_v;
-  const float* column = in_place ? value.data + c : value.tail;
-  const std::size_t stride = in_place ? value.stride : value.tail_stride;
-  for (std::size_t t = 0, first = 0; t < ranges.tiles.tall + ranges.tiles.low; ++t) {
-    const std::size_t rows = t < ranges.tiles.tall ? ranges.tiles.rows : ranges.tiles.rows - 1;
+  const ValueTile::Columns columns = value.columns_from<Arch>(c);
+  for (std::size_t t = 0, first = 0; t < ranges.tiles.count(); first += ranges.tiles.rows_of(t), ++t) {
     const KeyRange keys = within_tile(ranges.tile[t], tile);
     // The first tile writes every row, also those that see nothing of it yet.
-    if (fresh || !keys.empty()) {
-      const float* weights = workspace.scores + keys.begin * kScoreStride<Arch> + first;
-      const float* v = column + (keys.empty() ? 0 : (keys.begin - seen.begin) * stride);
-      float* out = workspace.out + c * kScoreStride<Arch> + first * kColumns;
-      pv_rows<Arch>(weights, v, stride, keys.size(), fresh, workspace.alpha + first, out, rows);
-    }
-    first += rows;
+    if (!fresh && keys.empty()) continue;
+    const float* weights = workspace.scores + keys.begin * kScoreStride<Arch> + first;
+    const float* v = columns.data + (keys.empty() ? 0 : (keys.begin - seen.begin) * columns.stride);
+    float* out = workspace.out + c * kScoreStride<Arch> + first * kColumns;
+    pv_rows<Arch>(weights, v, columns.stride, keys.size(), fresh, workspace.alpha + first, out,
+                  ranges.tiles.rows_of(t));
   }
 }
 
@@ -155,7 +150,7 @@ SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRange
     return;
   }
   for (std::size_t c = 0; c < block.head_dim_v; c += kColumns) {
-    accumulate_columns<Arch>(block, ranges, value, tile, seen, fresh, c, workspace);
+    accumulate_columns<Arch>(ranges, value, tile, seen, fresh, c, workspace);
   }
 }
 
@@ -207,11 +202,12 @@ void attention_block(const AttentionBlock& block, float* memory) {
 
   const BlockRanges<Arch> ranges(block);
   const KeyRange any = ranges.block.any;
+  const bool plain_row = is_plain_row(block);
   bool fresh = true;
   for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
     const KeyRange seen = within_tile(any, tile);
-    if (is_plain_row(block)) {
+    if (plain_row) {
       attend_row<Arch>(block, mod, tile, seen, fresh, workspace);
       fresh = false;
       continue;

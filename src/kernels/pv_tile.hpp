@@ -21,6 +21,18 @@ struct ValueTile {
   std::size_t columns;      // head_dim_v
   const float* tail;        // [key][tail_stride]: the last columns % (2 vectors) of them, zeros behind
   std::size_t tail_stride;  // two vectors; 0 where there is no tail
+
+  struct Columns {
+    const float* data;
+    std::size_t stride;
+  };
+
+  /// Where column c lies: with the rest of its block of two vectors, in place or in the tail.
+  template <class Arch>
+  Columns columns_from(std::size_t c) const {
+    const std::size_t in_place = columns - columns % kColumnBlock<Arch>;
+    return c < in_place ? Columns{data + c, stride} : Columns{tail + (c - in_place), tail_stride};
+  }
 };
 
 /// `fresh`: out holds nothing yet and alpha does not count. Weights of neighbouring keys are kKeyStep apart.
@@ -77,11 +89,9 @@ template <class Arch, class Allowed>
 void pv_selected_row(const float* weights, const ValueTile& value, std::size_t first, std::size_t last, bool fresh,
                      float alpha, float* out, std::size_t block_stride, Allowed&& allowed) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  const std::size_t in_place = value.columns - value.columns % kColumnBlock<Arch>;
   for (std::size_t c = 0; c < value.columns; c += kW) {
     float* to = out + c / kColumnBlock<Arch> * block_stride + c % kColumnBlock<Arch>;
-    const float* from = c < in_place ? value.data + c : value.tail + (c - in_place);
-    const std::size_t stride = c < in_place ? value.stride : value.tail_stride;
+    const auto [from, stride] = value.columns_from<Arch>(c);
     auto acc = fresh ? simd::splat<Arch>(0.0F) : simd::load<Arch>(to) * simd::splat<Arch>(alpha);
     for (std::size_t j = first; j < last; ++j) {
       if (!allowed(j)) continue;

@@ -75,13 +75,8 @@ SDPA_NOINLINE void qk_row(const float* key, std::size_t key_stride, std::size_t 
   if (keys == 0) return;
   simd::store<Arch>(scores, simd::splat<Arch>(kMasked));
   for (std::size_t j = 0; j < keys; ++j) {
-    // Every lane computes the same key; a scalar sum would not have to round as the vectors do.
-    auto acc = simd::splat<Arch>(0.0F);
-    for (std::size_t d = 0; d < head_dim; ++d) {
-      acc = simd::madd<Arch>(simd::splat<Arch>(key[j * key_stride + d]), simd::splat<Arch>(query[d * kW]), acc);
-    }
     float lanes[kW];
-    simd::store<Arch>(lanes, acc * simd::splat<Arch>(factor));
+    qk_register_tile<Arch, 1, 1>(key + j * key_stride, key_stride, query, head_dim, factor, lanes);
     scores[j] = lanes[0];
   }
 }

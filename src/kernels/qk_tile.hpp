@@ -102,16 +102,13 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
                             std::size_t head_dim, float factor, float* scores) {
   constexpr std::size_t kMr = TileSize<Arch>::kMr;
   const RowTiles tiles = split_rows<kMr>(keys);
-  for (std::size_t left = tiles.tall, rows = tiles.rows; rows != 0; left = tiles.low, rows -= 1) {
-    with_constant<kMr>(rows, [&](auto constant) {
+  for (std::size_t t = 0; t < tiles.count(); ++t) {
+    with_constant<kMr>(tiles.rows_of(t), [&](auto constant) {
       constexpr std::size_t kRows = constant();
-      for (; left != 0; --left) {
-        qk_register_tile<Arch, kRows, kNr>(key, key_stride, query, head_dim, factor, scores);
-        key += kRows * key_stride;
-        scores += kRows * kScoreStride<Arch>;
-      }
+      qk_register_tile<Arch, kRows, kNr>(key, key_stride, query, head_dim, factor, scores);
+      key += kRows * key_stride;
+      scores += kRows * kScoreStride<Arch>;
     });
-    if (rows != tiles.rows || tiles.low == 0) break;
   }
 }
 

@@ -37,9 +37,9 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
 /// vector, where the caches hold the operands, or where rows do not lie one behind the other.
 template <class Arch>
 KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std::size_t rows_at_once) {
+  if constexpr (std::is_same_v<Arch, simd::Scalar>) return {};  // computes for longer than it reads
   const bool contiguous = block.key.stride == block.head_dim && block.value.stride == block.head_dim_v;
   const bool wide = block.key.dtype == DType::kFloat32 && block.value.dtype == DType::kFloat32;
-  if constexpr (std::is_same_v<Arch, simd::Scalar>) return {};  // computes for longer than it reads
   if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous || !wide) return {};
   std::size_t last = 0;
   for (std::size_t r = 0; r < block.rows; ++r) last = block.key_end[r] > last ? block.key_end[r] : last;
@@ -66,19 +66,24 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 
-/// Masks by position. `keys` is what some row of the panel may see of the tile, `all` what every row sees.
+/// Bias and masks. `keys` is what some row of the panel may see of the tile by position, `all` what every row sees;
+/// `mask` is the boolean mask at `keys`, nullptr where it excludes nothing. The answer is whether the bias excludes a
+/// cell.
 template <class Arch>
-void mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys, KeyRange all,
-                 float* scores) {
+SDPA_NOINLINE bool mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys, KeyRange all,
+                 const PanelMask<Arch>* mask, float* scores) {
+  const bool biased_away = block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile_begin, keys, scores);
+  if (mask != nullptr) apply_panel_mask<Arch>(*mask, keys, panel.vectors, scores);
   const auto outside = [&](KeyRange range) {
-    mask_outside<Arch>(block.key_begin, block.key_end, panel, tile_begin, range, scores);
+    if (!range.empty()) mask_outside<Arch>(block.key_begin, block.key_end, panel, tile_begin, range, scores);
   };
   if (all.empty()) {
     outside(keys);
-    return;
+  } else {
+    outside({keys.begin, all.begin});
+    outside({all.end, keys.end});
   }
-  if (keys.begin < all.begin) outside({keys.begin, all.begin});
-  if (all.end < keys.end) outside({all.end, keys.end});
+  return biased_away;
 }
 
 /// `range` (keys of the operand) cut to a tile and counted from its first key; {0, 0} where nothing is left.

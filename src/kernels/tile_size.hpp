@@ -90,6 +90,9 @@ struct RowTiles {
   std::size_t rows = 0;
   std::size_t tall = 0;
   std::size_t low = 0;
+
+  constexpr std::size_t count() const { return tall + low; }
+  constexpr std::size_t rows_of(std::size_t tile) const { return tile < tall ? rows : rows - 1; }
 };
 
 template <std::size_t kMax>
