@@ -70,8 +70,8 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
 /// `mask` is the boolean mask at `keys`, nullptr where it excludes nothing. The answer is whether the bias excludes a
 /// cell.
 template <class Arch>
-SDPA_NOINLINE bool mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys, KeyRange all,
-                 const PanelMask<Arch>* mask, float* scores) {
+SDPA_NOINLINE bool mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys,
+                               KeyRange all, const PanelMask<Arch>* mask, float* scores) {
   const bool biased_away = block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile_begin, keys, scores);
   if (mask != nullptr) apply_panel_mask<Arch>(*mask, keys, panel.vectors, scores);
   const auto outside = [&](KeyRange range) {
