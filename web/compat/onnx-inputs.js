@@ -47,14 +47,15 @@ const KINDS_OF_TYPE = {
  * @param {string} kind 'input' or 'attribute'
  * @param {unknown} given
  * @param {readonly string[]} known
+ * @param {string} [operator]
  */
-export function checkNames(kind, given, known) {
+export function checkNames(kind, given, known, operator = 'Attention') {
   if (typeof given !== 'object' || given === null) {
     throw typeError('type', `${kind}s must be an object keyed by formal name, not ${show(given)}`);
   }
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) {
-      throw typeError('unknown-option', `Attention has no ${kind} ${name}; it has ${known.join(', ')}`);
+      throw typeError('unknown-option', `${operator} has no ${kind} ${name}; it has ${known.join(', ')}`);
     }
   }
 }
@@ -189,12 +190,13 @@ export function readNumber(attributes, name, accepts, rule) {
 }
 
 /**
+ * A tensor of any type, or undefined where an optional input is absent.
  * @param {Record<string, any>} inputs
  * @param {string} name
  * @param {string} [plainArrayType] type of a plain array that does not say it
  * @returns {{ data: any, shape: number[], dtype: string, source: OnnxTensor } | undefined}
  */
-function readTensor(inputs, name, plainArrayType) {
+export function readTensor(inputs, name, plainArrayType) {
   const source = inputs[name];
   if (source === undefined || source === null) return undefined;
   if (typeof source !== 'object' || kindOf(source) !== undefined) {
