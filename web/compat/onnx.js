@@ -1,13 +1,24 @@
 // Entry `sdpa/onnx`: operators of ONNX by their own names and rules, on a loaded instance.
 import { attention } from './onnx-attention.js';
+import { msRotaryEmbedding, rotaryEmbedding } from './onnx-rotary.js';
 
 /**
  * @typedef {import('./onnx-attention.js').AttentionInputs} AttentionInputs
  * @typedef {import('./onnx-attention.js').AttentionAttributes} AttentionAttributes
  * @typedef {import('./onnx-attention.js').AttentionOutputs} AttentionOutputs
- * @typedef {object} OnnxOps
+ * @typedef {import('./onnx-rotary.js').RotaryEmbeddingInputs} RotaryEmbeddingInputs
+ * @typedef {import('./onnx-rotary.js').RotaryEmbeddingAttributes} RotaryEmbeddingAttributes
+ * @typedef {import('./onnx-rotary.js').RotaryEmbeddingOutputs} RotaryEmbeddingOutputs
+ * @typedef {import('./onnx-rotary.js').MsRotaryEmbeddingInputs} MsRotaryEmbeddingInputs
+ * @typedef {import('./onnx-rotary.js').MsRotaryEmbeddingAttributes} MsRotaryEmbeddingAttributes
+ * @typedef {import('./onnx-rotary.js').MsRotaryEmbeddingOutputs} MsRotaryEmbeddingOutputs
+ * @typedef {object} OnnxOps inputs, attributes and outputs are keyed by the operator's formal names
  * @property {(inputs: AttentionInputs, attributes?: AttentionAttributes) => AttentionOutputs} attention ai.onnx Attention, opset 23 to
- *   25: inputs, attributes and outputs are keyed by the operator's formal names
+ *   25
+ * @property {(inputs: RotaryEmbeddingInputs, attributes?: RotaryEmbeddingAttributes) => RotaryEmbeddingOutputs} rotaryEmbedding ai.onnx
+ *   RotaryEmbedding, opset 23
+ * @property {(inputs: MsRotaryEmbeddingInputs, attributes?: MsRotaryEmbeddingAttributes) => MsRotaryEmbeddingOutputs} msRotaryEmbedding
+ *   com.microsoft RotaryEmbedding
  */
 
 /**
@@ -16,5 +27,9 @@ import { attention } from './onnx-attention.js';
  * @returns {OnnxOps}
  */
 export function onnxOps(sdpa) {
-  return { attention: (inputs, attributes) => attention(sdpa, inputs, attributes) };
+  return {
+    attention: (inputs, attributes) => attention(sdpa, inputs, attributes),
+    rotaryEmbedding,
+    msRotaryEmbedding,
+  };
 }
