@@ -6,25 +6,23 @@
 // Computed in float64 and rounded once, where it is stored. Columns behind the pairs are left alone.
 
 /**
- * @param {Float32Array} source
- * @param {number} from index of the row's first element
- * @param {Float32Array} target may be `source` with to = from
- * @param {number} to
+ * @param {Float32Array} array turned in place
+ * @param {number} at index of the row's first element
  * @param {ArrayLike<number>} cos
  * @param {ArrayLike<number>} sin
  * @param {number} angles index of the row's first angle in cos and sin
  * @param {number} pairs number of angles
  * @param {boolean} interleaved
  */
-export function rotateRow(source, from, target, to, cos, sin, angles, pairs, interleaved) {
+export function rotateRow(array, at, cos, sin, angles, pairs, interleaved) {
   const step = interleaved ? 2 : 1;
   const apart = interleaved ? 1 : pairs;
   for (let k = 0; k < pairs; ++k) {
-    const first = source[from + k * step];
-    const second = source[from + k * step + apart];
+    const first = array[at + k * step];
+    const second = array[at + k * step + apart];
     const c = cos[angles + k];
     const s = sin[angles + k];
-    target[to + k * step] = first * c - second * s;
-    target[to + k * step + apart] = first * s + second * c;
+    array[at + k * step] = first * c - second * s;
+    array[at + k * step + apart] = first * s + second * c;
   }
 }

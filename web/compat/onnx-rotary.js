@@ -63,7 +63,7 @@ export function rotateRows(data, rows, tables, positions, interleaved) {
     for (let h = 0; h < heads; ++h) {
       for (let i = 0; i < length; ++i) {
         const at = start + b * batchStride + h * headStride + i * rowStride;
-        rotateRow(data, at, data, at, cos, sin, positions[b * length + i] * pairs, pairs, interleaved);
+        rotateRow(data, at, cos, sin, positions[b * length + i] * pairs, pairs, interleaved);
       }
     }
   }
