@@ -14,7 +14,7 @@ export const DIST = join(ROOT, 'dist');
 const DECLARATIONS = join(BUILD, 'declarations');
 
 /** Entries with a CommonJS twin. */
-const ENTRIES = ['index.js', 'slim.js', 'compat/onnx.js', 'io/index.js'];
+const ENTRIES = ['index.js', 'slim.js', 'compat/onnx.js', 'compat/torch.js', 'compat/jax.js', 'io/index.js'];
 
 /** Most bytes that a build may have; raw for one wasm file, gzipped for the default entry with everything in it. */
 const LIMITS = { wasm: 60 * 1024, entry: 120 * 1024 };

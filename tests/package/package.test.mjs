@@ -20,6 +20,9 @@ after(() => installed?.remove());
 const consumer = fileURLToPath(new URL('consumer/', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
+/** Entries that JavaScript imports, as source. */
+const entries = "['sdpa', 'sdpa/slim', 'sdpa/onnx', 'sdpa/torch', 'sdpa/jax', 'sdpa/io']";
+
 /** One call, whose result is written to stdout. @param {string} load */
 const useOf = (load) => `
   const x = { data: Float32Array.from({ length: 32 }, (_, i) => Math.sin(i)), shape: [1, 1, 4, 8] };
@@ -68,7 +71,7 @@ test('the tarball holds the package and nothing of the workshop', () => {
 });
 
 test('the main entry needs no other package', () => {
-  for (const name of ['index.cjs', 'slim.cjs', 'compat/onnx.cjs']) {
+  for (const name of ['index.cjs', 'slim.cjs', 'compat/onnx.cjs', 'compat/torch.cjs', 'compat/jax.cjs']) {
     const text = readFileSync(join(installed.folder, 'node_modules/sdpa/dist', name), 'utf8');
     // Without its comments, which import types.
     const { code } = transformSync(text, { minify: true });
@@ -81,11 +84,13 @@ test('import works from every entry', () => {
   right(script('use.mjs', `import { load } from 'sdpa'; ${useOf('load()')}`));
   const names = script(
     'entries.mjs',
-    `const all = {}; for (const entry of ['sdpa', 'sdpa/slim', 'sdpa/onnx', 'sdpa/io']) all[entry] = Object.keys(await import(entry));
+    `const all = {}; for (const entry of ${entries}) all[entry] = Object.keys(await import(entry));
      console.log(JSON.stringify(all));`,
   );
   assert.ok(names.sdpa.includes('load') && names['sdpa/slim'].includes('load'));
   assert.deepEqual(names['sdpa/onnx'], ['onnxOps']);
+  assert.deepEqual(names['sdpa/torch'], ['torchFunctional']);
+  assert.deepEqual(names['sdpa/jax'], ['jaxNN']);
   assert.ok(names['sdpa/io'].includes('readNpy'));
 });
 
@@ -94,7 +99,7 @@ test('require works from every entry, with the same exports', () => {
   const same = script(
     'same.cjs',
     `(async () => { const all = [];
-       for (const entry of ['sdpa', 'sdpa/slim', 'sdpa/onnx', 'sdpa/io'])
+       for (const entry of ${entries})
          all.push([Object.keys(require(entry)).sort(), Object.keys(await import(entry)).filter((name) => name !== 'default' && name !== 'module.exports').sort()]);
        console.log(JSON.stringify(all)); })();`,
   );

@@ -3,6 +3,8 @@ import { AttentionError, chooseVariant, features, load, version } from 'sdpa';
 import type { AttentionOptions, AttentionResult, Sdpa, SdpaTensor, Tensor, TensorLike } from 'sdpa';
 import { load as loadSlim } from 'sdpa/slim';
 import { onnxOps } from 'sdpa/onnx';
+import { torchFunctional } from 'sdpa/torch';
+import { jaxNN } from 'sdpa/jax';
 import { readNpy } from 'sdpa/io';
 
 const sdpa: Sdpa = await load({ variant: 'auto', threads: 'auto', maxMemory: 1e9 });
@@ -51,7 +53,17 @@ try {
   if (error instanceof AttentionError) console.log(error.needed, error.url, error.cause);
 }
 const ops = onnxOps(sdpa);
-void ops.attention;
+void [ops.attention, ops.rotaryEmbedding, ops.msRotaryEmbedding];
+const functional = torchFunctional(sdpa);
+const torchShape: number[] = functional.scaledDotProductAttention(q, half, q, { isCausal: true, attnMask: null }).shape;
+const jaxType: 'float32' | 'float16' | 'bfloat16' = jaxNN(sdpa).dotProductAttention(q, q, q, {
+  mask: { data: [true], shape: [1, 1, 1, 1] },
+  localWindowSize: [3, 0],
+  querySeqLengths: [2],
+}).dtype;
+void [torchShape, jaxType];
+// @ts-expect-error PyTorch's own spelling
+functional.scaledDotProductAttention(q, q, q, { is_causal: true });
 void readNpy;
 void [later, laterLse, data, asked, matrix, resident, held, peak, wasm, name, slim, version];
 
