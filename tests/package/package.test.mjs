@@ -65,8 +65,9 @@ test('the tarball holds the package and nothing of the workshop', () => {
     assert.ok(['dist', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'].includes(name), name);
   for (const variant of ['simd', 'relaxed', 'scalar']) {
     assert.ok(installed.files.includes(`dist/wasm/sdpa.${variant}.wasm`));
-    const bytes = readFileSync(join(installed.folder, `node_modules/sdpa/dist/wasm/sdpa.${variant}.wasm`)).length;
-    assert.ok(bytes <= 60 * 1024, `${variant} has ${bytes} bytes`);
+    const file = readFileSync(join(installed.folder, `node_modules/sdpa/dist/wasm/sdpa.${variant}.wasm`));
+    const size = gzipSync(file, { level: 9 }).length;
+    assert.ok(size <= 80 * 1024, `${variant} has ${size} bytes gzipped`);
   }
 });
 
@@ -190,7 +191,7 @@ test('esbuild bundles for browsers without a warning, and to CommonJS', async ()
     assert.deepEqual(warnings, []);
     right(JSON.parse(run(process.execPath, [outfile], installed.folder)));
     const size = gzipSync(readFileSync(outfile), { level: 9 }).length;
-    assert.ok(size <= 120 * 1024, `${size} bytes gzipped`);
+    assert.ok(size <= 200 * 1024, `${size} bytes gzipped`);
   }
 });
 
