@@ -8,6 +8,7 @@
 import { rangeError } from '../errors.js';
 import { checkNames, readFloat, readInteger, readLengths, readMask, readNumber } from './onnx-inputs.js';
 import { concatenate, fromFloat32, headsFirst, headsLast, outputOf } from './onnx-layout.js';
+import { addOutput } from './onnx-outputs.js';
 import { readShapes } from './onnx-shapes.js';
 
 /**
@@ -115,29 +116,6 @@ export function attention(sdpa, inputs, attributes = {}) {
     return attention(sdpa, later, laterAttributes).qk_matmul_output;
   });
   return /** @type {AttentionOutputs} */ (outputs);
-}
-
-/**
- * Adds an output that is there already, or one that is made when it is first read.
- * @param {object} outputs
- * @param {string} name
- * @param {OnnxOutput | undefined} made
- * @param {() => OnnxOutput} make
- */
-function addOutput(outputs, name, made, make) {
-  if (made !== undefined) {
-    Object.assign(outputs, { [name]: made });
-    return;
-  }
-  Object.defineProperty(outputs, name, {
-    configurable: true,
-    enumerable: false,
-    get() {
-      const output = make();
-      Object.defineProperty(outputs, name, { value: output, enumerable: true });
-      return output;
-    },
-  });
 }
 
 /**

@@ -29,8 +29,12 @@ const TYPE_OF_KIND = {
   Float64Array: 'float64',
   BigInt64Array: 'int64',
   Int32Array: 'int32',
+  Int8Array: 'int8',
   Uint8Array: 'bool',
 };
+
+/** Types that an operator may have by its specification, and that are not taken here. */
+const UNSUPPORTED = ['float64', 'int8', 'uint8'];
 
 /** Kinds of array that hold a type. @type {Record<string, string[]>} */
 const KINDS_OF_TYPE = {
@@ -72,7 +76,7 @@ export function readFloat(inputs, name) {
   const { data, dtype } = tensor;
   if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16') {
     const taken = name === 'attn_mask' ? 'bool, float32, float16 or bfloat16' : 'float32, float16 or bfloat16';
-    throw typeError(dtype === 'float64' ? 'unsupported' : 'type', `${name} is ${dtype}; it must be ${taken}`);
+    throw typeError(UNSUPPORTED.includes(dtype) ? 'unsupported' : 'type', `${name} is ${dtype}; it must be ${taken}`);
   }
   const isFloat16Array = kindOf(data) === 'Float16Array';
   return {
@@ -122,29 +126,57 @@ function toByte(element, name) {
  * @returns {Int32Array | undefined}
  */
 export function readLengths(inputs, name, batch, largest) {
-  const given = inputs[name];
-  const isVector = kindOf(given) !== undefined;
-  const tensor = readTensor(isVector ? { [name]: vectorOf(given) } : inputs, name, 'int64');
+  const tensor = readIntegers(inputs, name);
   if (tensor === undefined) return undefined;
-  if (tensor.dtype !== 'int64' && tensor.dtype !== 'int32') {
-    throw typeError('type', `${name} is ${tensor.dtype}; it must be int64 (BigInt64Array or Int32Array)`);
+  const { shape, values } = tensor;
+  if (shape.length !== 1 || shape[0] !== batch) {
+    throw rangeError('shape', `${name} has shape [${shape}] but the batch size is ${batch}: it must be [${batch}]`);
   }
-  if (tensor.shape.length !== 1 || tensor.shape[0] !== batch) {
-    throw rangeError(
-      'shape',
-      `${name} has shape [${tensor.shape}] but the batch size is ${batch}: it must be [${batch}]`,
-    );
-  }
-  return Int32Array.from({ length: batch }, (_, b) => {
-    const length = Number(tensor.data[b]);
-    if (!Number.isInteger(length) || length < 0 || length > largest) {
+  return Int32Array.from(values, (length, b) => {
+    if (length < 0 || length > largest) {
       throw rangeError(
         'option',
-        `${name}[${b}] is ${tensor.data[b]}; it must be an integer from 0 to the number of keys, ${largest}`,
+        `${name}[${b}] is ${length}; it must be an integer from 0 to the number of keys, ${largest}`,
       );
     }
     return length;
   });
+}
+
+/**
+ * A tensor of whole numbers, int32 or int64 (the latter also as Int32Array), or a bare vector of them.
+ * @param {Record<string, any>} inputs
+ * @param {string} name
+ * @returns {{ shape: number[], values: number[] } | undefined}
+ */
+export function readIntegers(inputs, name) {
+  const given = inputs[name];
+  const isVector = kindOf(given) !== undefined;
+  const tensor = readTensor({ [name]: isVector ? vectorOf(given) : given }, name, 'int64');
+  if (tensor === undefined) return undefined;
+  const { dtype, shape, data } = tensor;
+  if (dtype !== 'int64' && dtype !== 'int32') {
+    throw typeError('type', `${name} is ${dtype}; it must be int64 or int32 (BigInt64Array or Int32Array)`);
+  }
+  const values = Array.from(data, Number);
+  const wrong = values.findIndex((value) => !Number.isSafeInteger(value));
+  if (wrong >= 0) throw rangeError('option', `${name}[${wrong}] is ${show(data[wrong])}; it must be an integer`);
+  return { shape, values };
+}
+
+/**
+ * One whole number: a tensor of shape [] or [1].
+ * @param {Record<string, any>} inputs
+ * @param {string} name
+ * @returns {number | undefined}
+ */
+export function readScalar(inputs, name) {
+  const tensor = readIntegers(inputs, name);
+  if (tensor === undefined) return undefined;
+  if (tensor.shape.length > 1 || tensor.values.length !== 1) {
+    throw rangeError('shape', `${name} has shape [${tensor.shape}]; it must hold one number: [] or [1]`);
+  }
+  return tensor.values[0];
 }
 
 /** A bare vector as a tensor. @param {any} data */

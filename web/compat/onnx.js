@@ -1,5 +1,7 @@
 // Entry `sdpa/onnx`: operators of ONNX by their own names and rules, on a loaded instance.
 import { attention } from './onnx-attention.js';
+import { msGroupQueryAttention } from './onnx-ms-gqa.js';
+import { msMultiHeadAttention } from './onnx-ms-mha.js';
 import { msRotaryEmbedding, rotaryEmbedding } from './onnx-rotary.js';
 
 /**
@@ -12,6 +14,12 @@ import { msRotaryEmbedding, rotaryEmbedding } from './onnx-rotary.js';
  * @typedef {import('./onnx-rotary.js').MsRotaryEmbeddingInputs} MsRotaryEmbeddingInputs
  * @typedef {import('./onnx-rotary.js').MsRotaryEmbeddingAttributes} MsRotaryEmbeddingAttributes
  * @typedef {import('./onnx-rotary.js').MsRotaryEmbeddingOutputs} MsRotaryEmbeddingOutputs
+ * @typedef {import('./onnx-ms-mha.js').MsMultiHeadAttentionInputs} MsMultiHeadAttentionInputs
+ * @typedef {import('./onnx-ms-mha.js').MsMultiHeadAttentionAttributes} MsMultiHeadAttentionAttributes
+ * @typedef {import('./onnx-ms-mha.js').MsMultiHeadAttentionOutputs} MsMultiHeadAttentionOutputs
+ * @typedef {import('./onnx-ms-gqa.js').MsGroupQueryAttentionInputs} MsGroupQueryAttentionInputs
+ * @typedef {import('./onnx-ms-gqa.js').MsGroupQueryAttentionAttributes} MsGroupQueryAttentionAttributes
+ * @typedef {import('./onnx-ms-gqa.js').MsGroupQueryAttentionOutputs} MsGroupQueryAttentionOutputs
  * @typedef {object} OnnxOps inputs, attributes and outputs are keyed by the operator's formal names
  * @property {(inputs: AttentionInputs, attributes?: AttentionAttributes) => AttentionOutputs} attention ai.onnx Attention, opset 23 to
  *   25
@@ -19,6 +27,10 @@ import { msRotaryEmbedding, rotaryEmbedding } from './onnx-rotary.js';
  *   RotaryEmbedding, opset 23
  * @property {(inputs: MsRotaryEmbeddingInputs, attributes?: MsRotaryEmbeddingAttributes) => MsRotaryEmbeddingOutputs} msRotaryEmbedding
  *   com.microsoft RotaryEmbedding
+ * @property {(inputs: MsMultiHeadAttentionInputs, attributes: MsMultiHeadAttentionAttributes) => MsMultiHeadAttentionOutputs}
+ *   msMultiHeadAttention com.microsoft MultiHeadAttention
+ * @property {(inputs: MsGroupQueryAttentionInputs, attributes: MsGroupQueryAttentionAttributes) => MsGroupQueryAttentionOutputs}
+ *   msGroupQueryAttention com.microsoft GroupQueryAttention
  */
 
 /**
@@ -31,5 +43,7 @@ export function onnxOps(sdpa) {
     attention: (inputs, attributes) => attention(sdpa, inputs, attributes),
     rotaryEmbedding,
     msRotaryEmbedding,
+    msMultiHeadAttention: (inputs, attributes) => msMultiHeadAttention(sdpa, inputs, attributes),
+    msGroupQueryAttention: (inputs, attributes) => msGroupQueryAttention(sdpa, inputs, attributes),
   };
 }

@@ -7,11 +7,10 @@ import { loadVariant } from '../helpers/sdpa.mjs';
 import { toTensor, valuesOf } from './case-files.mjs';
 import { assertClose } from './compare.mjs';
 import { isHalf, roundTo } from './half-values.mjs';
+import { allPairs, countPairs, drawMixtures } from './mixtures.mjs';
 import { referenceAttention } from './onnx-reference.mjs';
 import { normal, uniform } from './random.mjs';
 
-/** Settings that are kept in any case; after them, those in which two values meet for the first time. */
-const FIRST = 300;
 const MASK_SHAPES = ['T', 'LT', '1T', 'HLT', 'H1T', 'BHLT', 'B11T', 'B1LT', '1HLT', 'shorter'];
 
 /** Every axis of the grid and its values. */
@@ -64,7 +63,7 @@ before(async () => {
 after(() => sdpa.dispose());
 
 describe('ONNX Attention against its float64 reference', () => {
-  const drawn = draw();
+  const drawn = drawMixtures(AXES, { seed: 20240607, first: 300 });
   for (const mask of AXES.mask) {
     const settings = drawn.filter((setting) => setting.mask === mask);
     test(`agrees with mask: ${mask}, in ${settings.length} mixtures of the other settings`, () => {
@@ -74,33 +73,9 @@ describe('ONNX Attention against its float64 reference', () => {
   }
 
   test('every pair of settings met at least once', () => {
-    const met = new Set(drawn.flatMap(pairsOf));
-    const extents = Object.values(AXES).map((values) => values.length);
-    const sum = extents.reduce((a, n) => a + n, 0);
-    const squares = extents.reduce((a, n) => a + n * n, 0);
-    assert.equal(met.size, (sum * sum - squares) / 2);
+    assert.equal(countPairs(AXES, drawn), allPairs(AXES));
   });
 });
-
-function draw() {
-  const next = uniform(20240607);
-  const met = new Set();
-  const drawn = [];
-  for (let seed = 0; seed < 10000; ++seed) {
-    const setting = { seed };
-    for (const [name, values] of Object.entries(AXES)) setting[name] = values[Math.floor(next() * values.length)];
-    const pairs = pairsOf(setting);
-    if (seed >= FIRST && pairs.every((pair) => met.has(pair))) continue;
-    for (const pair of pairs) met.add(pair);
-    drawn.push(setting);
-  }
-  return drawn;
-}
-
-function pairsOf(setting) {
-  const chosen = Object.entries(AXES).map(([name, values]) => `${name} ${values.indexOf(setting[name])}`);
-  return chosen.flatMap((a, i) => chosen.slice(i + 1).map((b) => `${a}, ${b}`));
-}
 
 function check(setting) {
   const { inputs, attributes } = build(setting);

@@ -9,7 +9,13 @@ import { checkOperatorCase } from './operator.mjs';
 /** Files of each folder, by operator. */
 const FOLDERS = {
   onnx: { Attention: 43, RotaryEmbedding: 4 },
-  ort: { Attention: 47, RotaryEmbedding: 8, 'com.microsoft.RotaryEmbedding': 12 },
+  ort: {
+    Attention: 47,
+    RotaryEmbedding: 8,
+    'com.microsoft.GroupQueryAttention': 21,
+    'com.microsoft.MultiHeadAttention': 33,
+    'com.microsoft.RotaryEmbedding': 12,
+  },
   real: { Attention: 1 },
 };
 

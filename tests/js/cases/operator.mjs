@@ -7,8 +7,13 @@ import { assertClose, operatorBound, readLowestAsMasked } from './compare.mjs';
 const FUNCTIONS = {
   Attention: 'attention',
   RotaryEmbedding: 'rotaryEmbedding',
+  'com.microsoft.GroupQueryAttention': 'msGroupQueryAttention',
+  'com.microsoft.MultiHeadAttention': 'msMultiHeadAttention',
   'com.microsoft.RotaryEmbedding': 'msRotaryEmbedding',
 };
+
+/** Outputs that hold raw scores. */
+const SCORES = ['qk_matmul_output', 'qk', 'output_qk'];
 
 /**
  * Runs the case of one file and checks every output that it lists.
@@ -26,7 +31,7 @@ export function checkOperatorCase(ops, folder, file) {
   for (const [name, want] of Object.entries(outputs)) {
     assert.deepEqual(got[name].shape, want.shape, `${name}: shape`);
     assert.equal(got[name].dtype, want.dtype, `${name}: dtype`);
-    const expected = name === 'qk_matmul_output' ? readLowestAsMasked(want.values) : want.values;
+    const expected = SCORES.includes(name) ? readLowestAsMasked(want.values) : want.values;
     assertClose(name, valuesOf(got[name]), expected, operatorBound(want.tolerance ?? tolerance));
   }
   return operator;
