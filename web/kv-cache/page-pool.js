@@ -1,0 +1,131 @@
+// Pages of a fixed number of tokens, which several caches share. A page counts the batch rows that use it, and goes back when the last
+// one lets go.
+
+import { Storage } from './storage.js';
+
+/**
+ * @typedef {import('../runtime.js').Runtime} Runtime
+ * @typedef {import('./cache-options.js').CacheSpec} CacheSpec
+ */
+
+/** The pages of each batch row of one cache, in order. @typedef {{ pages: number[][] | null }} PageTable */
+
+export class PagePool {
+  #runtime;
+  #spec;
+  /** @type {Storage} */
+  #storage;
+  /** How many batch rows use each page. @type {number[]} */
+  #users = [];
+  /** Pages that nobody uses; the last one is taken first. @type {number[]} */
+  #free = [];
+  /** Tables of the caches that have not been disposed of. */
+  #tables = 0;
+  /** Lets go of the pages of caches that were forgotten. @type {FinalizationRegistry<PageTable> | null} */
+  #registry;
+
+  /** @param {Runtime} runtime @param {CacheSpec} spec */
+  constructor(runtime, spec) {
+    this.#runtime = runtime;
+    this.#spec = spec;
+    const pages = spec.batch * Math.ceil(spec.capacity / spec.pageSize);
+    this.#storage = new Storage(runtime, spec, pages, spec.pageSize);
+    this.#add(pages);
+    this.#registry =
+      typeof FinalizationRegistry === 'function' ? new FinalizationRegistry((table) => this.leave(table)) : null;
+  }
+
+  get storage() {
+    return this.#storage;
+  }
+
+  /** Pages, used or not. */
+  get size() {
+    return this.#users.length;
+  }
+
+  /** Pages that nobody uses. */
+  get free() {
+    return this.#free.length;
+  }
+
+  /** @param {number} size pages that there are from now on */
+  #add(size) {
+    for (let page = size - 1; page >= this.#users.length; page--) this.#free.push(page);
+    while (this.#users.length < size) this.#users.push(0);
+  }
+
+  /**
+   * Makes sure of so many pages for take(), doubling the pool until it has them.
+   * @param {number} count
+   * @throws RangeError `out-of-memory`, with nothing changed
+   */
+  reserve(count) {
+    if (count <= this.#free.length) return;
+    const old = this.#storage;
+    const needed = this.size - this.#free.length + count;
+    let size = this.size;
+    while (size < needed) size *= 2;
+    const fresh = new Storage(this.#runtime, this.#spec, size, this.#spec.pageSize);
+    for (let page = 0; page < this.size; page++) {
+      if (this.#users[page] > 0) fresh.copyRows(old, page, 0, page, 0, this.#spec.pageSize);
+    }
+    this.#storage = fresh;
+    old.release();
+    this.#add(size);
+  }
+
+  /** @returns {number} a page that reserve() has made sure of, with one user */
+  take() {
+    const page = /** @type {number} */ (this.#free.pop());
+    this.#users[page] = 1;
+    return page;
+  }
+
+  /** @param {number} page gets one more user */
+  share(page) {
+    this.#users[page]++;
+  }
+
+  /** @param {number} page */
+  isShared(page) {
+    return this.#users[page] > 1;
+  }
+
+  /** @param {number} page loses a user */
+  letGo(page) {
+    this.#users[page]--;
+    if (this.#users[page] === 0) this.#free.push(page);
+  }
+
+  /**
+   * Gives a user a page of its own with what a shared one holds.
+   * @param {number} page
+   * @returns {number} taken out of what reserve() has made sure of
+   */
+  copy(page) {
+    const own = this.take();
+    this.#storage.copyRows(this.#storage, page, 0, own, 0, this.#spec.pageSize);
+    this.letGo(page);
+    return own;
+  }
+
+  /**
+   * A cache uses the pool from now on, until leave() or until it is forgotten.
+   * @param {object} owner
+   * @param {PageTable} table which must not lead to the owner
+   */
+  join(owner, table) {
+    this.#tables++;
+    this.#registry?.register(owner, table, table);
+  }
+
+  /** @param {PageTable} table the second time nothing happens */
+  leave(table) {
+    if (!table.pages) return;
+    this.#registry?.unregister(table);
+    for (const row of table.pages) for (const page of row) this.letGo(page);
+    table.pages = null;
+    if (--this.#tables === 0) this.#storage.release();
+  }
+}
