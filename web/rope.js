@@ -65,7 +65,8 @@ class Rope {
    * @param {number} headDim
    * @param {boolean} inverse
    */
-  constructor({ base = 10000, pairing = 'half', rotaryDim = headDim, scaling }, headDim, inverse) {
+  constructor(given, headDim, inverse) {
+    const { base = 10000, pairing = 'half', rotaryDim = headDim, scaling } = given;
     if (finite('base', base) <= 0) throw rangeError('option', `base must be more than 0, got ${base}`);
     this.#interleaved = oneOf('pairing', pairing, { half: 0, interleaved: 1 }) === 1;
     whole('rotaryDim', rotaryDim, 1);
@@ -185,6 +186,12 @@ function placed({ pointer, bytes, count, dtype }, runtime) {
   return memoryOf(runtime, dtype).subarray(start, start + count);
 }
 
+const targetKinds = {
+  float32: ['Float32Array'],
+  float16: ['Uint16Array', 'Float16Array'],
+  bfloat16: ['Uint16Array'],
+};
+
 /**
  * @param {unknown} out
  * @param {Operand} x
@@ -203,7 +210,7 @@ function readTarget(out, x, runtime) {
     return placed(operand, runtime);
   }
   const kind = arrayKind(out);
-  const kinds = { float32: ['Float32Array'], float16: ['Uint16Array', 'Float16Array'] }[x.dtype] ?? ['Uint16Array'];
+  const kinds = targetKinds[/** @type {keyof typeof targetKinds} */ (x.dtype)];
   if (kind === undefined || !kinds.includes(kind)) {
     throw typeError(
       'type',

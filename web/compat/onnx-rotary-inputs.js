@@ -1,5 +1,5 @@
 // What the rotary operators are given: tables, positions, attributes and sizes, checked, with errors that say the formal names.
-import { rangeError, show, typeError } from '../errors.js';
+import { rangeError, typeError } from '../errors.js';
 import { fromBfloat16Bits, fromFloat16Bits } from '../half.js';
 import { readFloat, readInteger } from './onnx-inputs.js';
 
@@ -141,51 +141,41 @@ export function checkWidth({ pairs, shape }, rotaryDim, size) {
 }
 
 /**
- * @param {{ data: any, shape: number[], dtype: string }} ids
+ * @typedef {{ shape: number[], values: number[] }} Ids
+ * @param {Ids} ids
  * @param {Sizes} sizes
  * @param {number} rows of the tables
+ * @returns {number[]} each token's row
  */
 export function readPositions(ids, { batch, length }, rows) {
   const { shape } = ids;
   if (shape.length !== 2 || shape[0] !== batch || shape[1] !== length) {
     throw rangeError('shape', `position_ids has shape [${shape}]; it must be (B, L) = [${batch},${length}]`);
   }
-  return readIds(ids, rows);
+  return withinTables(ids, rows);
 }
 
 /**
- * @param {{ data: any, shape: number[], dtype: string }} ids
- * @param {number} batch
- * @param {number} length
+ * @param {Ids} ids one number: the row of each sequence's first token
+ * @param {Sizes} sizes
  * @param {number} rows of the tables
+ * @returns {number[]} each token's row
  */
-export function offsetPositions(ids, batch, length, rows) {
-  const [offset] = readIds(ids, rows);
+export function offsetPositions(ids, { batch, length }, rows) {
+  const [offset] = withinTables(ids, rows);
   if (offset + length > rows) {
     throw rangeError(
       'option',
       `position_ids is ${offset}: the last of ${length} tokens would take row ${offset + length - 1} of cos_cache, which has ${rows}`,
     );
   }
-  return Float64Array.from({ length: batch * length }, (_, row) => offset + (row % length));
+  return Array.from({ length: batch * length }, (_, token) => offset + (token % length));
 }
 
-/**
- * @param {{ data: any, shape: number[], dtype: string }} ids
- * @param {number} rows of the tables
- */
-function readIds({ data, dtype, shape }, rows) {
-  if (dtype !== 'int64' && dtype !== 'int32') {
-    throw typeError('type', `position_ids is ${dtype}; it must be int64 (BigInt64Array or Int32Array)`);
-  }
-  const count = shape.reduce((a, n) => a * n, 1);
-  return Float64Array.from({ length: count }, (_, i) => {
-    const given = data[i];
-    const position = Number(given);
-    if (!(Number.isInteger(position) && position >= 0 && position < rows)) {
-      const most = rows === 0 ? ', and cos_cache has no row' : ` to ${rows - 1}, the last row of cos_cache`;
-      throw rangeError('option', `position_ids[${i}] is ${show(given)}; it must be an integer from 0${most}`);
-    }
-    return position;
-  });
+/** @param {Ids} ids @param {number} rows */
+function withinTables({ values }, rows) {
+  const wrong = values.findIndex((position) => position < 0 || position >= rows);
+  if (wrong < 0) return values;
+  const most = rows === 0 ? ', and cos_cache has no row' : ` to ${rows - 1}, the last row of cos_cache`;
+  throw rangeError('option', `position_ids[${wrong}] is ${values[wrong]}; it must be from 0${most}`);
 }

@@ -3,7 +3,7 @@
 // Sources of the rules: docs/Operators.md of onnx/onnx and docs/ContribOperators.md of microsoft/onnxruntime.
 import { rangeError, typeError } from '../errors.js';
 import { rotateRow } from '../rotate.js';
-import { checkNames, readNumber, readTensor } from './onnx-inputs.js';
+import { checkNames, readIntegers, readNumber } from './onnx-inputs.js';
 import { fromFloat32, outputOf } from './onnx-layout.js';
 import {
   checkWidth,
@@ -82,7 +82,7 @@ export function rotaryEmbedding(inputs, attributes = {}) {
   const X = required(inputs, 'X');
   const { interleaved, heads, rotaryDim } = readAttributes(attributes);
   const sizes = readSizes(X, heads, undefined);
-  const ids = readTensor(inputs, 'position_ids', 'int64');
+  const ids = readIntegers(inputs, 'position_ids');
   const tables = readTables(inputs, ids === undefined ? 3 : 2);
   checkWidth(tables, rotaryDim === 0 ? sizes.size : rotaryDim, sizes.size);
 
@@ -97,7 +97,7 @@ export function rotaryEmbedding(inputs, attributes = {}) {
         `cos_cache has shape [${tables.shape}]; without position_ids it must be (B, L, ...) = [${batch},${length},${tables.pairs}]`,
       );
     }
-    positions = Float64Array.from({ length: batch * length }, (_, row) => row);
+    positions = Array.from({ length: batch * length }, (_, token) => token);
   }
   return { Y: rotated(X, sizes, tables, positions, interleaved) };
 }
@@ -126,9 +126,9 @@ export function msRotaryEmbedding(inputs, attributes = {}) {
   const sizes = readSizes(input, heads, 2 * tables.pairs);
   checkWidth(tables, rotaryDim === 0 ? sizes.size : rotaryDim, sizes.size);
 
-  const ids = readTensor(inputs, 'position_ids', 'int64');
+  const ids = readIntegers(inputs, 'position_ids');
   if (ids === undefined) throw typeError('type', 'input position_ids is missing');
-  const { batch, length } = sizes;
+  const { length } = sizes;
   if (!packed && length > tables.rows) {
     throw rangeError(
       'shape',
@@ -136,9 +136,7 @@ export function msRotaryEmbedding(inputs, attributes = {}) {
     );
   }
   const isOffset = ids.shape.length === 0 || (ids.shape.length === 1 && ids.shape[0] === 1);
-  const positions = isOffset
-    ? offsetPositions(ids, batch, length, tables.rows)
-    : readPositions(ids, sizes, tables.rows);
+  const positions = isOffset ? offsetPositions(ids, sizes, tables.rows) : readPositions(ids, sizes, tables.rows);
   return { output: rotated(input, sizes, tables, positions, interleaved) };
 }
 
