@@ -214,7 +214,7 @@ test('out: an array, a tensor in wasm memory, or x itself', () => {
 test('out may overlap x in its buffer', () => {
   const x = random.tensor(3, 4);
   const want = sdpa.rope(x).data;
-  for (const shift of [1, 3]) {
+  for (const shift of [-3, -1, 1, 3]) {
     const buffer = new Float32Array(20);
     buffer.set(x.data, 4);
     const out = buffer.subarray(4 - shift, 16 - shift);

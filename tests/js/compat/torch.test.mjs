@@ -197,6 +197,28 @@ describe('leading dimensions', () => {
     }
   });
 
+  test('a head that all query heads share, and a mask that all batch rows share, are not repeated in memory', async () => {
+    /** Peak of a fresh instance, and the bytes of what it was given. @param {any[]} tensors @param {any} [options] */
+    const peakOf = async (tensors, options) => {
+      const fresh = await loadVariant();
+      torchFunctional(fresh).scaledDotProductAttention(...tensors, options);
+      const { peak } = fresh.memory();
+      fresh.dispose();
+      return peak;
+    };
+    const query = random.tensor(2, 8, 4, 64);
+    const key = random.tensor(2, 1, 4000, 64);
+    const keyBytes = 4 * key.data.length;
+    const shared = await peakOf([query, key, key]);
+    assert.ok(shared < 3 * keyBytes, `peak ${shared} for twice ${keyBytes}`);
+
+    const [long, few] = [random.tensor(4, 2, 256, 4), random.tensor(4, 2, 2000, 4)];
+    const attnMask = random.tensor(2, 256, 2000);
+    const maskBytes = 4 * attnMask.data.length;
+    const masked = await peakOf([long, few, few], { attnMask });
+    assert.ok(masked < 2 * maskBytes, `peak ${masked} for ${maskBytes}`);
+  });
+
   test('nothing in, nothing out, and no key gives zeros', () => {
     for (const [q, k, shape] of [
       [
