@@ -49,11 +49,11 @@ export function rowsHeadsFirst({ data, dtype, shape }) {
  * @returns {any}
  */
 export function asOperand(rows, layout) {
-  const { data, dtype, batch, heads, length, size, offset, strides } = rows;
+  const { data, dtype, batch, heads, length, size, strides } = rows;
   const [shape, dense] = denseForm(rows, layout);
   // The stride of an axis of one is free.
   const lies = [batch, heads, length].every((extent, axis) => extent === 1 || strides[axis] === dense[axis]);
-  if (lies && offset === 0 && data.length === batch * heads * length * size) return { data, shape, dtype };
+  if (lies && data.length === batch * heads * length * size) return { data, shape, dtype };
   const copy = like(data, batch * heads * length * size);
   copyRows(copy, 0, dense, rows);
   return { data: copy, shape, dtype };
