@@ -48,7 +48,50 @@ export const frameFields = /** @type {const} */ ([
   'align',
   'query_offset',
   'scores_stage',
+  // More pointers; 0 = absent.
+  'alibi_slopes',
+  'sinks',
+  'query_segments',
+  'key_segments',
+  'query_starts',
+  'key_starts',
+  'block_tiles',
+  'block_bits',
+  'key_scales',
+  'value_scales',
+  'pages',
+  'held_from',
+  // More options; 0 = off.
+  'alibi_batch',
+  'sink_batch',
+  'sequences',
+  'block_batch',
+  'block_heads',
+  'block_rows',
+  'chunk',
+  'global_keys',
+  'dropout',
+  'seed_low',
+  'seed_high',
+  // Where batch entry 0, query head 0 and query row 0 stand in the call that was asked for.
+  'cell_batch',
+  'cell_head',
+  'cell_row',
+  // Where rows of key and value lie, in elements; 0 = contiguous in the layout's order.
+  'key_batch_stride',
+  'key_head_stride',
+  'key_row_stride',
+  'value_batch_stride',
+  'value_head_stride',
+  'value_row_stride',
+  'page_size',
+  'pages_per_row',
+  'ring_begin',
+  'ring_size',
 ]);
+
+/** Fields that every call fills in; those behind them are 0 in most calls. */
+export const commonFields = /* @__PURE__ */ frameFields.indexOf('alibi_slopes');
 
 /** Bytes of one frame. */
 export const frameBytes = frameFields.length * 8;
@@ -61,8 +104,8 @@ export const field = /** @type {any} */ (
   /* @__PURE__ */ Object.freeze(/* @__PURE__ */ Object.fromEntries(frameFields.map((name, index) => [name, index])))
 );
 
-/** Codes of the storage types that a frame's *_dtype fields hold. */
-export const dtypeCodes = /** @type {const} */ ({ float32: 0, float16: 1, bfloat16: 2 });
+/** Codes of the storage types that a frame's *_dtype fields hold; int8 is one of caches alone. */
+export const dtypeCodes = /** @type {const} */ ({ float32: 0, float16: 1, bfloat16: 2, int8: 3 });
 
 /** Codes of the `align` option; 0 = not given, 3 = the offset itself is given. */
 export const alignCodes = /** @type {const} */ ({ none: 0, 'lower-right': 1, 'upper-left': 2, offset: 3 });

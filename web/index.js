@@ -1,6 +1,7 @@
 export { AttentionError } from './errors.js';
 export { features } from './features.js';
 export { load } from './load-embedded.js';
+export { masks } from './masks/index.js';
 export { chooseVariant } from './variants.js';
 export { version } from './version.js';
 
@@ -17,6 +18,12 @@ export { version } from './version.js';
  * @typedef {import('./options.js').AttentionOptions} AttentionOptions
  * @typedef {import('./attention-async.js').AttentionAsyncOptions} AttentionAsyncOptions
  * @typedef {import('./variants.js').Variant} Variant
+ * @typedef {import('./masks/block-mask.js').BlockMask} BlockMask
+ * @typedef {import('./merge.js').MergePart} MergePart
+ * @typedef {import('./kv-cache/kv-cache.js').KVCache} KVCache
+ * @typedef {import('./kv-cache/cache-options.js').KVCacheOptions} KVCacheOptions
+ * @typedef {import('./rope.js').RopeOptions} RopeOptions
+ * @typedef {import('./sinusoidal.js').SinusoidalOptions} SinusoidalOptions
  */
 
 /**

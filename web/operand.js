@@ -134,11 +134,12 @@ export function settleAll(runtime, call) {
 }
 
 /**
+ * One operand of settleAll().
  * @param {string} name
  * @param {Operand | null} operand
  * @param {import('./runtime.js').Runtime} runtime
  */
-function settle(name, operand, runtime) {
+export function settle(name, operand, runtime) {
   if (!operand) return;
   if (operand.tensor) operand.pointer = pointerIn(operand.tensor, runtime);
   else if (arrayLength(operand.data) !== operand.count) {

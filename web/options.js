@@ -2,12 +2,18 @@
 
 import { rangeError, show, typeError } from './errors.js';
 import { alignCodes, layoutCodes, scoresCodes } from './frame.js';
-import { arrayKind } from './tensor.js';
+import * as arrays from './option-arrays.js';
+import { finite, flag, int32, offset, oneOf, whole, windowBounds } from './option-values.js';
 
 /** @typedef {import('./operand.js').Operand} Operand */
 
+/** Numbers of query heads, (Hq) or (B, Hq). @typedef {Float32Array | readonly number[] | ({ readonly data: Float32Array | readonly number[] } & import('./tensor.js').Shaped)} PerHeadLike */
+
+/** Ids of tokens, (length), the same for each batch row, or (B, length). @typedef {Int32Array | ({ readonly data: Int32Array } & import('./tensor.js').Shaped)} SegmentsLike */
+
 /**
- * Options of attention(). B batch, Hq query heads, L query length, S key length.
+ * Options of attention(). B batch, Hq query heads, L query length, S key length; p = i + offset is the position of query i, j that of
+ * key j. Options that compare the two are positional: causal, window, chunk and alibiSlopes.
  * @typedef {object} AttentionOptions
  * @property {number} [scale] factor of the scores; 1/√D where absent; any finite number
  * @property {number} [softcap] t = c·tanh(t/c) after scaling; 0 or absent = off
@@ -15,32 +21,41 @@ import { arrayKind } from './tensor.js';
  *   pass a mask whose true means "hide", invert it); each dimension 1 or that of (B, Hq, L, S), aligned on the right
  * @property {import('./tensor.js').TensorLike | import('./tensor.js').SdpaTensor} [bias] float, added to the scaled and
  *   capped scores; shapes as for mask; -Infinity = masked
- * @property {boolean} [causal] query i sees key j where j <= i + offset
- * @property {readonly [number, number]} [window] [left, right]: p - left <= j <= p + right for p = i + offset;
- *   the own position is not counted; Infinity = unlimited
- * @property {'lower-right' | 'upper-left'} [align] where query 0 stands when causal or window is used: offset = S - L (the
- *   last query at the last key; kvLengths[b] - L where given) or offset = 0. Required where L ≠ S, unless queryOffset is given
+ * @property {boolean} [causal] query i sees key j where j <= p
+ * @property {readonly [number, number]} [window] [left, right]: p - left <= j <= p + right; the own position is not counted;
+ *   Infinity = unlimited
+ * @property {number} [chunk] c, in tokens: query i sees key j where floor(p / c) = floor(j / c); a whole number, 1 or more
+ * @property {number} [globalKeys] n: the first n keys are seen in spite of the window's left bound and of the chunk, but not in spite of
+ *   anything else (causal, the window's right bound, lengths, masks); of each sequence with cuSeqlens. 0 or absent = none
+ * @property {PerHeadLike} [alibiSlopes] (Hq) or (B, Hq), finite: -slope·|p - j| is added to the capped scores, beside the bias.
+ *   `sdpa.alibiSlopes(Hq)` makes the usual ones
+ * @property {'lower-right' | 'upper-left'} [align] where query 0 stands when a positional option is used: offset = S - L (the
+ *   last query at the last key; kvLengths[b] - L where given) or offset = 0. Required where L ≠ S, unless queryOffset or cuSeqlens is
+ *   given
  * @property {number | Int32Array} [queryOffset] the offset itself, or one per batch row (B)
  * @property {Int32Array} [queryLengths] (B) queries from there on give zero rows
  * @property {Int32Array} [kvLengths] (B) keys from there on do not take part and are not read
- * @property {boolean} [returnLse] adds `lse`, the natural log of the sum of the exponentials: (B, Hq, L)
+ * @property {{ readonly query: SegmentsLike, readonly key: SegmentsLike }} [segmentIds] query i of batch row b sees key j of it where
+ *   their ids are equal: Int32Arrays of B·L and B·S ids, or of L and S for the same ids in every batch row, or tensors of those
+ *   shapes. Positions stay those of the whole rows
+ * @property {{ readonly query: Int32Array, readonly key: Int32Array }} [cuSeqlens] packed sequences, for B = 1: sequence s has the query
+ *   rows query[s] … query[s + 1] - 1 and sees the keys key[s] … key[s + 1] - 1 alone. Both ascend from 0. Positions count from the starts
+ *   of the sequence, whose last query stands at its last key unless align or queryOffset says otherwise. Rows behind the last sequence
+ *   see nothing
+ * @property {import('./masks/block-mask.js').BlockMask} [blockMask] made by `sdpa.masks`, of L rows and S columns; batch and heads 1 or
+ *   all. Tiles in which nothing is allowed take no time
+ * @property {PerHeadLike} [sinks] (Hq) or (B, Hq): one more logit of each head in the denominator of the softmax, that has no value, and is
+ *   not scaled, capped or masked; -Infinity = none
+ * @property {boolean} [smoothSoftmax] a sink of 0, "softmax plus one"; beside `sinks` one more
+ * @property {{ readonly p: number, readonly seed: number }} [dropout] each weight is dropped with probability p, and what is kept is
+ *   times 1/(1 - p); `lse` and `scores` are those before. Cell (b, h, i, j) is dropped where word j mod 4 of Philox 4x32-10 (Salmon et
+ *   al. 2011) of the counter (floor(j / 4), i, h, b) and the key (seed mod 2^32, floor(seed / 2^32)) is less than p·2^32: the same
+ *   cells for the same seed, a whole number below 2^53, however the call is cut
+ * @property {boolean} [returnLse] adds `lse`, the natural log of the sum of the exponentials, sinks included: (B, Hq, L)
  * @property {'scaled' | 'capped' | 'biased' | 'weights'} [scores] adds the whole (B, Hq, L, S) matrix of that stage
  * @property {'bhld' | 'blhd'} [layout] order of the dimensions of query, key, value and out; (B, H, L, D) where absent
  * @property {Float32Array | import('./tensor.js').SdpaTensor} [out] receives the result
  */
-
-/** Specified, and not in this version. */
-const later = [
-  'chunk',
-  'globalKeys',
-  'alibiSlopes',
-  'segmentIds',
-  'cuSeqlens',
-  'blockMask',
-  'sinks',
-  'smoothSoftmax',
-  'dropout',
-];
 
 const known = [
   'scale',
@@ -49,21 +64,55 @@ const known = [
   'bias',
   'causal',
   'window',
+  'chunk',
+  'globalKeys',
+  'alibiSlopes',
   'align',
   'queryOffset',
   'queryLengths',
   'kvLengths',
+  'segmentIds',
+  'cuSeqlens',
+  'blockMask',
+  'sinks',
+  'smoothSoftmax',
+  'dropout',
   'returnLse',
   'scores',
   'layout',
   'out',
 ];
 
+/**
+ * Keys and values that lie in a cache in wasm memory. Row j of batch entry b lies in slot j, or with ringSize in slot
+ * ringBegin + (j - ringBegin) mod ringSize from ringBegin on; with pages it is row slot mod pageSize of page
+ * pages[b·pagesPerRow + floor(slot / pageSize)], whose number then stands for b in the strides.
+ * @typedef {object} Storage
+ * @property {number} keyPointer
+ * @property {number} valuePointer
+ * @property {keyof typeof import('./frame.js').dtypeCodes} keyDtype
+ * @property {keyof typeof import('./frame.js').dtypeCodes} valueDtype
+ * @property {readonly [number, number, number]} keyStrides elements from one batch entry or page, head and row to the next
+ * @property {readonly [number, number, number]} valueStrides
+ * @property {number} keyScales pointer to float32 scales of int8 rows, laid out as the rows are; 0 = none
+ * @property {number} valueScales
+ * @property {Int32Array | null} pages (B, pagesPerRow)
+ * @property {number} pagesPerRow
+ * @property {number} pageSize rows; 0 = no pages
+ * @property {number} ringBegin slots before the ring
+ * @property {number} ringSize slots of it; 0 = no ring
+ * @property {Int32Array | null} heldFrom (B) keys from ringBegin to there have been written over and are not seen
+ */
+
 /** One call: sizes, operands and options as the frame wants them. */
 export class AttentionCall {
   query = /** @type {Operand} */ (/** @type {unknown} */ (null));
+  /** Null where `storage` has them. */
   key = this.query;
   value = this.query;
+  storage = /** @type {Storage | null} */ (null);
+  /** Whether the keys are those of a cache, which says itself where the queries stand. */
+  inCache = false;
   mask = /** @type {Operand | null} */ (null);
   bias = /** @type {Operand | null} */ (null);
   out = /** @type {any} */ (undefined);
@@ -84,16 +133,49 @@ export class AttentionCall {
   causal = false;
   windowLeft = Infinity;
   windowRight = Infinity;
+  chunk = 0;
+  globalKeys = 0;
   align = 0;
   offsetGiven = false;
   queryOffset = 0;
   queryOffsets = /** @type {Int32Array | null} */ (null);
   queryLengths = /** @type {Int32Array | null} */ (null);
   kvLengths = /** @type {Int32Array | null} */ (null);
+  alibiSlopes = /** @type {arrays.Numbers<Float32Array> | null} */ (null);
+  /** smoothSoftmax is one of them once the sizes are known. */
+  sinks = /** @type {arrays.Numbers<Float32Array> | null} */ (null);
+  smoothSoftmax = false;
+  /** (B, L) and (B, S) once the sizes are known; both or none. */
+  querySegments = /** @type {arrays.Numbers<Int32Array> | null} */ (null);
+  keySegments = /** @type {arrays.Numbers<Int32Array> | null} */ (null);
+  /** (sequences + 1) each; both or none. */
+  queryStarts = /** @type {Int32Array | null} */ (null);
+  keyStarts = /** @type {Int32Array | null} */ (null);
+  blockMask = /** @type {Blocks | null} */ (null);
+  dropout = 0;
+  seedLow = 0;
+  seedHigh = 0;
+  /** Where batch entry 0, query head 0 and query row 0 stand in the call that was asked for. */
+  cellBatch = 0;
+  cellHead = 0;
+  cellRow = 0;
   returnLse = false;
   scores = 0;
   layout = 0;
 }
+
+/**
+ * What a call needs of a block mask; the pointers say where the arrays lie where they lie in wasm memory.
+ * @typedef {object} Blocks
+ * @property {number} rows
+ * @property {number} columns
+ * @property {number} batch
+ * @property {number} heads
+ * @property {Uint32Array} tiles
+ * @property {Uint32Array} bits
+ * @property {number} [tilesPointer]
+ * @property {number} [bitsPointer]
+ */
 
 /**
  * @param {AttentionCall} call receives them; `scale` stays NaN where it is not given
@@ -109,15 +191,12 @@ export function readOptions(call, options) {
     throw typeError('type', `options must be an object, got ${show(options)}`);
   }
   const given = /** @type {any} */ (options);
-  for (const name in given) {
-    if (!known.includes(name) && !(later.includes(name) && given[name] === undefined)) throw unknown(name);
-  }
+  for (const name in given) if (!known.includes(name)) throw unknown(name);
   // By name, so that an option counts wherever the object keeps it: a getter of its class, a property that is not enumerable.
   for (const name of known) {
     const setting = given[name];
     if (setting !== undefined) readOption(call, name, setting);
   }
-  for (const name of later) if (given[name] !== undefined) throw unknown(name);
 }
 
 /**
@@ -133,6 +212,9 @@ function readOption(call, name, setting) {
     case 'bias':
       call.givenBias = setting;
       return;
+    case 'out':
+      call.out = setting;
+      return;
     case 'scale':
       call.scale = finite(name, setting);
       return;
@@ -141,13 +223,22 @@ function readOption(call, name, setting) {
       if (setting < 0) throw rangeError('option', `softcap must be 0 (off) or more, got ${setting}`);
       return;
     case 'causal':
-      call.causal = flag(name, setting);
-      return;
     case 'returnLse':
-      call.returnLse = flag(name, setting);
+    case 'smoothSoftmax':
+      call[name] = flag(name, setting);
       return;
     case 'window':
-      readWindow(call, setting);
+      [call.windowLeft, call.windowRight] = windowBounds(setting);
+      return;
+    case 'chunk':
+      call.chunk = whole(name, setting, 1);
+      return;
+    case 'globalKeys':
+      call.globalKeys = whole(name, setting, 0);
+      return;
+    case 'alibiSlopes':
+    case 'sinks':
+      call[name] = arrays.perHead(name, setting);
       return;
     case 'align':
       call.align = oneOf(name, setting, alignNames);
@@ -158,17 +249,28 @@ function readOption(call, name, setting) {
     case 'layout':
       call.layout = oneOf(name, setting, layoutCodes);
       return;
-    case 'queryOffset':
-      readOffset(call, setting);
+    case 'queryOffset': {
+      const given = offset(setting);
+      call.offsetGiven = true;
+      if (typeof given === 'number') call.queryOffset = given;
+      else call.queryOffsets = given;
       return;
+    }
     case 'queryLengths':
-      call.queryLengths = int32(name, setting);
-      return;
     case 'kvLengths':
-      call.kvLengths = int32(name, setting);
+      call[name] = int32(name, setting);
       return;
-    case 'out':
-      call.out = setting;
+    case 'segmentIds':
+      ({ query: call.querySegments, key: call.keySegments } = arrays.segmentIds(setting));
+      return;
+    case 'cuSeqlens':
+      ({ query: call.queryStarts, key: call.keyStarts } = arrays.cuSeqlens(setting));
+      return;
+    case 'blockMask':
+      call.blockMask = arrays.blockMask(setting);
+      return;
+    case 'dropout':
+      ({ probability: call.dropout, seedLow: call.seedLow, seedHigh: call.seedHigh } = arrays.dropout(setting));
       return;
     default:
       throw unknown(name);
@@ -179,93 +281,7 @@ const alignNames = { 'lower-right': alignCodes['lower-right'], 'upper-left': ali
 
 /** @param {string} name */
 function unknown(name) {
-  if (later.includes(name)) {
-    return rangeError('unsupported', `option '${name}' is not in this version of sdpa`);
-  }
   const close = known.find((other) => other.toLowerCase() === name.replace(/[_-]/g, '').toLowerCase());
   const hint = close ? `did you mean '${close}'?` : `the options are ${known.join(', ')}`;
   return typeError('unknown-option', `attention has no option '${name}'; ${hint}`);
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @returns {number}
- */
-function finite(name, setting) {
-  if (typeof setting !== 'number') throw typeError('type', `${name} must be a number, got ${show(setting)}`);
-  if (!Number.isFinite(setting)) throw rangeError('option', `${name} must be finite, got ${setting}`);
-  return setting;
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @returns {boolean}
- */
-function flag(name, setting) {
-  if (typeof setting !== 'boolean') throw typeError('type', `${name} must be true or false, got ${show(setting)}`);
-  return setting;
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @param {Readonly<Record<string, number>>} codes
- * @returns {number}
- */
-function oneOf(name, setting, codes) {
-  if (typeof setting === 'string' && Object.hasOwn(codes, setting)) return codes[setting];
-  const message = `${name} must be '${Object.keys(codes).join("' or '")}', got ${show(setting)}`;
-  throw typeof setting === 'string' ? rangeError('option', message) : typeError('type', message);
-}
-
-/**
- * @param {string} name
- * @param {unknown} setting
- * @returns {Int32Array}
- */
-function int32(name, setting) {
-  if (arrayKind(setting) !== 'Int32Array') {
-    throw typeError('type', `${name} must be an Int32Array with one number per batch row, got ${show(setting)}`);
-  }
-  // A copy: what was checked is what the kernel gets, wherever the caller's array lies.
-  return new Int32Array(/** @type {Int32Array} */ (setting));
-}
-
-/**
- * @param {AttentionCall} call
- * @param {any} setting
- */
-function readWindow(call, setting) {
-  if (!Array.isArray(setting) || setting.length !== 2) {
-    throw typeError('type', `window must be [left, right], got ${show(setting)}`);
-  }
-  const [left, right] = setting;
-  for (const bound of [left, right]) {
-    if (typeof bound !== 'number') throw typeError('type', `window must be two numbers, got ${show(setting)}`);
-    if (bound !== Infinity && !(Number.isSafeInteger(bound) && bound >= 0)) {
-      throw rangeError('option', `window must be whole numbers, 0 or more, or Infinity, got ${show(setting)}`);
-    }
-  }
-  call.windowLeft = left;
-  call.windowRight = right;
-}
-
-/**
- * @param {AttentionCall} call
- * @param {any} setting
- */
-function readOffset(call, setting) {
-  call.offsetGiven = true;
-  if (typeof setting !== 'number') {
-    if (arrayKind(setting) !== 'Int32Array') {
-      throw typeError('type', `queryOffset must be a number or an Int32Array, got ${show(setting)}`);
-    }
-    call.queryOffsets = int32('queryOffset', setting);
-  } else if (Number.isInteger(setting) && Math.abs(setting) <= 2 ** 31) {
-    call.queryOffset = setting;
-  } else {
-    throw rangeError('option', `queryOffset must be a whole number between -2^31 and 2^31, got ${setting}`);
-  }
 }

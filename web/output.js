@@ -109,7 +109,7 @@ export function receive(runtime, out, pointer, count, shape) {
 }
 
 /**
- * No key or no element: rows of zeros, lse -Infinity, as for every row that may attend to nothing.
+ * No key or no element: rows of zeros, lse -Infinity or that of the sink, as for every row that may attend to nothing.
  * @param {Runtime} runtime
  * @param {AttentionCall} call
  * @param {number[]} shape
@@ -124,8 +124,19 @@ export function emptyResult(runtime, call, shape, count, out) {
   /** @type {Tensor | SdpaTensor} */
   const first = out.tensor ?? { data: /** @type {Float32Array} */ (data), shape, dtype: 'float32' };
   const lse = call.returnLse ? emptyTensor(lseShape(call), -Infinity) : undefined;
+  if (lse && call.sinks) sinksAlone(call, call.sinks, lse.data);
   const scores = call.scores ? emptyTensor(scoresShape(call), 0) : undefined;
   return result(first, lse, scores);
+}
+
+/**
+ * @param {AttentionCall} call
+ * @param {import('./option-arrays.js').Numbers<Float32Array>} sinks
+ * @param {Float32Array} lse (B, Hq, L)
+ */
+function sinksAlone({ seqlenQ }, { data }, lse) {
+  // One row of heads serves every batch row.
+  for (let i = 0; i < lse.length; i++) lse[i] = data[Math.floor(i / seqlenQ) % data.length];
 }
 
 /**

@@ -1,11 +1,17 @@
 // A loaded instance: the object that load() resolves to.
 
+import { alibiSlopes } from './alibi.js';
 import { attention } from './attention.js';
 import { attentionAsync } from './attention-async.js';
 import { disposeSymbol } from './dispose.js';
 import { rangeError, show, typeError } from './errors.js';
 import { dtypeBytes } from './frame.js';
+import { createKVCache } from './kv-cache/index.js';
+import { masks } from './masks/index.js';
+import { merge } from './merge.js';
 import { Pool } from './pool/pool.js';
+import { rope } from './rope.js';
+import { sinusoidal } from './sinusoidal.js';
 import { product, readShape, SdpaTensor } from './tensor.js';
 import { version } from './version.js';
 
@@ -75,6 +81,70 @@ export class Sdpa {
    */
   attentionAsync(query, key, value, options) {
     return /** @type {any} */ (attentionAsync(this.#runtime, this.#pool, this, query, key, value, options));
+  }
+
+  /**
+   * Results over parts of the keys, put together to the result over all of them: exp(lse) of each part is the weight of its out. Any
+   * number of parts, in any order, each made with `returnLse: true` over keys of its own. A part with lse -Infinity changes nothing;
+   * `sinks` and `smoothSoftmax` belong to exactly one part.
+   * @param {readonly import('./merge.js').MergePart[]} parts of one shape, float32
+   * @param {{ layout?: 'bhld' | 'blhd' }} [options] the layout that the parts were made with
+   * @returns {{ out: import('./tensor.js').Tensor, lse: import('./tensor.js').Tensor }} in the shapes of the parts; computed in float64
+   *   and rounded once
+   * @throws TypeError or RangeError with a `code`
+   */
+  merge(parts, options) {
+    return merge(this.#runtime, parts, options);
+  }
+
+  /**
+   * Keys and values of the tokens so far, kept in wasm memory and read where they lie.
+   * @param {import('./kv-cache/cache-options.js').KVCacheOptions} options
+   * @returns {import('./kv-cache/kv-cache.js').KVCache}
+   * @throws TypeError or RangeError with a `code`, before anything is allocated; RangeError `out-of-memory`
+   */
+  createKVCache(options) {
+    return createKVCache(this.#runtime, options);
+  }
+
+  /**
+   * Rotary position embedding: each pair of a row's first rotaryDim columns turned by its position times the pair's frequency, with angles
+   * and rotation in float64, rounded once.
+   * @template {import('./rope.js').RopeOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} x (B, H, L, D), (H, L, D) or (L, D)
+   * @param {O} [options]
+   * @returns {O extends { out: SdpaTensor } ? SdpaTensor : import('./rope.js').RopeResult} in x's shape and type
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  rope(x, options) {
+    return /** @type {any} */ (rope(this.#runtime, x, options));
+  }
+
+  /**
+   * The fixed position embedding of sines and cosines of pos/base^(2i/dim).
+   * @param {number} length rows
+   * @param {number} dim columns
+   * @param {import('./sinusoidal.js').SinusoidalOptions} [options]
+   * @returns {import('./tensor.js').Tensor} of shape [length, dim]
+   * @throws TypeError or RangeError with a `code`
+   */
+  sinusoidal(length, dim, options) {
+    return sinusoidal(length, dim, options);
+  }
+
+  /**
+   * The usual slopes for the option `alibiSlopes`: 2^(-8(h + 1)/H) where H is a power of two.
+   * @param {number} numHeads H, 1 or more
+   * @returns {Float32Array} (H)
+   * @throws TypeError or RangeError with a `code`
+   */
+  alibiSlopes(numHeads) {
+    return alibiSlopes(numHeads);
+  }
+
+  /** Makers of masks for the option `blockMask`, and what can be done with masks. */
+  get masks() {
+    return masks;
   }
 
   /**

@@ -1,5 +1,6 @@
 // The rules on the arguments of attention(), checked before anything is allocated.
 
+import { checkOptions } from './check-options.js';
 import { rangeError, show } from './errors.js';
 import { alignCodes, layoutCodes } from './frame.js';
 import { readOperand } from './operand.js';
@@ -25,14 +26,102 @@ export function readCall(runtime, query, key, value, options) {
   call.key = readOperand('key', key, false, runtime);
   call.value = readOperand('value', value, false, runtime);
   readSizes(call);
-  if (Number.isNaN(call.scale)) call.scale = 1 / Math.sqrt(call.headDim);
+  readMasks(runtime, call);
+  checkOptions(call);
+  return call;
+}
+
+/**
+ * Sizes of what a cache holds: `seqlenKv` is the length of the longest row.
+ * @typedef {{ batch: number, numKvHeads: number, seqlenKv: number, headDim: number, headDimV: number }} CacheSizes
+ */
+
+/** Options that the cache sets itself. */
+const cacheSets = ['align', 'queryOffset', 'kvLengths', 'cuSeqlens'];
+
+/**
+ * A call whose keys and values lie in a cache: the caller sets `storage`, `kvLengths`, `align` and `queryOffsets`. Masks, biases, segment
+ * ids and block masks have `seqlenKv` columns.
+ * @param {import('./runtime.js').Runtime} runtime
+ * @param {unknown} query
+ * @param {CacheSizes} sizes
+ * @param {unknown} options
+ * @returns {AttentionCall} with key = value = null
+ */
+export function readQueryCall(runtime, query, sizes, options) {
+  const call = new AttentionCall();
+  call.causal = true; // where the options do not say otherwise
+  readOptions(call, options);
+  const set = [call.align !== alignCodes.none, call.offsetGiven, call.kvLengths !== null, call.queryStarts !== null];
+  const at = set.indexOf(true);
+  if (at >= 0) throw rangeError('option', `the cache sets ${cacheSets[at]} itself: where its tokens stand is known`);
+  call.inCache = true;
+  call.query = readOperand('query', query, false, runtime);
+  readQuerySizes(call, sizes);
+  readMasks(runtime, call);
+  checkOptions(call);
+  return call;
+}
+
+/**
+ * @param {AttentionCall} call
+ * @param {CacheSizes} sizes
+ */
+function readQuerySizes(call, sizes) {
+  const { shape } = call.query;
+  const rank = queryRank(call);
+  const { row, head } = places(call, rank);
+  const { numKvHeads } = sizes;
+  call.batch = sizes.batch;
+  call.numKvHeads = numKvHeads;
+  call.seqlenKv = sizes.seqlenKv;
+  call.headDim = sizes.headDim;
+  call.headDimV = sizes.headDimV;
+  call.seqlenQ = shape[row];
+  call.numHeads = rank > 2 ? shape[head] : 1;
+  const batch = rank === 4 ? shape[0] : 1;
+  if (batch !== sizes.batch) throw mismatch('query', 'batch', batch, 'cache', sizes.batch);
+  if (call.numHeads === 0 || call.numHeads % numKvHeads !== 0) {
+    throw rangeError(
+      'shape',
+      `query has ${call.numHeads} heads, which is not a multiple of the ${numKvHeads} heads of the cache`,
+    );
+  }
+  if (shape[rank - 1] !== sizes.headDim) throw mismatch('query', 'head size', shape[rank - 1], 'cache', sizes.headDim);
+}
+
+/**
+ * @param {import('./runtime.js').Runtime} runtime
+ * @param {AttentionCall} call with all sizes
+ */
+function readMasks(runtime, call) {
   const { givenMask, givenBias } = call;
   if (givenMask !== undefined) call.mask = broadcast(call, 'mask', readOperand('mask', givenMask, true, runtime));
   if (givenBias !== undefined) call.bias = broadcast(call, 'bias', readOperand('bias', givenBias, false, runtime));
-  checkPosition(call);
-  checkLengths('queryLengths', call.queryLengths, call.batch, 'query length', call.seqlenQ);
-  checkLengths('kvLengths', call.kvLengths, call.batch, 'key length', call.seqlenKv);
-  return call;
+}
+
+/**
+ * @param {AttentionCall} call
+ * @returns {number} the query's rank, which is that of the results
+ */
+function queryRank(call) {
+  const { shape } = call.query;
+  const rank = shape.length;
+  if (rank < 2 || rank > 4) {
+    throw rangeError('shape', `query must have 2, 3 or 4 dimensions, got ${rank}: ${show(shape)}`);
+  }
+  call.rank = rank;
+  return rank;
+}
+
+/**
+ * Which dimensions are rows and heads: (B, H, L, D) or (B, L, H, D), without B at rank 3, without B and H at rank 2.
+ * @param {AttentionCall} call
+ * @param {number} rank
+ */
+function places({ layout }, rank) {
+  const blhd = layout === layoutCodes.blhd;
+  return { row: blhd && rank > 2 ? rank - 3 : rank - 2, head: blhd ? rank - 2 : rank - 3 };
 }
 
 /**
@@ -41,17 +130,10 @@ export function readCall(runtime, query, key, value, options) {
  */
 function readSizes(call) {
   const { query, key, value } = call;
-  const rank = query.shape.length;
-  if (rank < 2 || rank > 4) {
-    throw rangeError('shape', `query must have 2, 3 or 4 dimensions, got ${rank}: ${show(query.shape)}`);
-  }
+  const rank = queryRank(call);
   if (key.shape.length !== rank) throw mismatch('key', 'dimensions', key.shape.length, 'query', rank);
   if (value.shape.length !== rank) throw mismatch('value', 'dimensions', value.shape.length, 'query', rank);
-  call.rank = rank;
-  const blhd = call.layout === layoutCodes.blhd;
-  // (B, H, L, D) or (B, L, H, D), without B at rank 3, without B and H at rank 2.
-  const row = blhd && rank > 2 ? rank - 3 : rank - 2;
-  const head = blhd ? rank - 2 : rank - 3;
+  const { row, head } = places(call, rank);
   const q = query.shape;
   const k = key.shape;
   const v = value.shape;
@@ -113,48 +195,6 @@ function broadcast(call, name, operand) {
   }
   if (missing > 0) operand.shape = [1, 1, 1, 1].slice(0, missing).concat(shape);
   return operand;
-}
-
-/** @param {AttentionCall} call */
-function checkPosition(call) {
-  if (call.offsetGiven) {
-    if (call.align !== alignCodes.none) {
-      throw rangeError('option', 'align and queryOffset both say where query 0 stands: give one of them');
-    }
-    call.align = alignCodes.offset;
-    if (call.queryOffsets && call.queryOffsets.length !== call.batch) {
-      throw rangeError('shape', `queryOffset has ${call.queryOffsets.length} numbers but the batch is ${call.batch}`);
-    }
-    return;
-  }
-  if (call.align !== alignCodes.none || call.seqlenQ === call.seqlenKv) return;
-  if (call.batch * call.numHeads * call.seqlenQ === 0) return; // no query, no question
-  const windowed = call.windowLeft !== Infinity || call.windowRight !== Infinity;
-  if (!call.causal && !windowed) return;
-  throw rangeError(
-    'align-required',
-    `${call.causal ? 'causal' : 'window'} needs to know where query 0 stands, because query length is ${call.seqlenQ} but key length is ${call.seqlenKv}: ` +
-      "give align: 'lower-right' (the last query stands at the last key), align: 'upper-left' (query 0 at key 0) or queryOffset",
-  );
-}
-
-/**
- * @param {string} name
- * @param {Int32Array | null} lengths
- * @param {number} batch
- * @param {string} what
- * @param {number} most
- */
-function checkLengths(name, lengths, batch, what, most) {
-  if (!lengths) return;
-  if (lengths.length !== batch) {
-    throw rangeError('shape', `${name} has ${lengths.length} numbers but the batch is ${batch}`);
-  }
-  for (let b = 0; b < batch; b++) {
-    if (lengths[b] < 0 || lengths[b] > most) {
-      throw rangeError('option', `${name}[${b}] is ${lengths[b]} but must be between 0 and the ${what} ${most}`);
-    }
-  }
 }
 
 /**

@@ -13,8 +13,11 @@ const panelRows = 8;
 /** Keys that a row costs as much as besides those that it sees: reading it, writing its result. */
 const rowKeys = 8;
 
+/** Rows and keys of a tile of a block mask. */
+const tileSize = 64;
+
 /**
- * Position of query 0 of one batch entry.
+ * Position of query 0 of one batch entry; packed sequences have their own.
  * @param {AttentionCall} call
  * @param {number} b
  */
@@ -30,14 +33,54 @@ export function offsetOf(call, b) {
  */
 const keysOf = (call, b) => (call.kvLengths ? call.kvLengths[b] : call.seqlenKv);
 
+/**
+ * Keys that the rows of each tile row of a block mask see at most: those of its tiles that are not empty, the mean of its heads.
+ * @param {import('../options.js').Blocks} mask
+ * @param {number} b
+ */
+function tileKeys({ rows, columns, batch, heads, tiles }, b) {
+  const down = Math.ceil(rows / tileSize);
+  const across = Math.ceil(columns / tileSize);
+  const keys = new Float64Array(down);
+  let at = (batch === 1 ? 0 : b) * heads * down * across;
+  for (let h = 0; h < heads; h++) {
+    for (let i = 0; i < down; i++) {
+      let kept = 0;
+      for (let j = 0; j < across; j++) if (tiles[at++] !== 0) kept++;
+      keys[i] += (kept * tileSize) / heads;
+    }
+  }
+  return keys;
+}
+
+/**
+ * Which of the packed sequences a row is of: the last that starts at or before it.
+ * @param {Int32Array} starts
+ * @param {number} row
+ */
+function sequenceOf(starts, row) {
+  let low = 0;
+  let high = starts.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (starts[middle] <= row) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Costs of the rows of one head of one batch entry. */
 export class RowCost {
+  #call;
+  #b;
   #offset;
   #keys;
   #queries;
   #left;
   #right;
+  #chunk;
   #rows;
+  #tileKeys;
   #perKey;
   #perRow;
 
@@ -46,12 +89,16 @@ export class RowCost {
    * @param {number} b
    */
   constructor(call, b) {
+    this.#call = call;
+    this.#b = b;
     this.#offset = offsetOf(call, b);
     this.#keys = keysOf(call, b);
     this.#queries = call.queryLengths ? call.queryLengths[b] : call.seqlenQ;
     this.#left = call.windowLeft;
     this.#right = call.causal ? 0 : call.windowRight;
+    this.#chunk = call.chunk || Infinity;
     this.#rows = call.seqlenQ;
+    this.#tileKeys = call.blockMask && tileKeys(call.blockMask, b);
     this.#perKey = call.headDim + call.headDimV;
     // Of what is read or written for each key, seen or not: bytes at about what memory moves in the time of a multiply-add.
     const dense = (call.mask ? 1 : 0) + (call.bias ? 4 : 0) + (call.scores ? 8 : 0);
@@ -61,13 +108,41 @@ export class RowCost {
   }
 
   /**
-   * Keys that query row i sees, masks apart.
+   * Keys that query row i sees; masks, biases and segments apart, and at most those of its tiles of a block mask.
    * @param {number} i
    */
   visible(i) {
     if (i >= this.#queries) return 0;
-    const position = i + this.#offset;
-    return Math.max(0, Math.min(this.#keys, position + this.#right + 1) - Math.max(0, position - this.#left));
+    const seen = this.#call.queryStarts ? this.#inSequence(i) : this.#seen(i + this.#offset, this.#keys);
+    return this.#tileKeys ? Math.min(seen, this.#tileKeys[Math.floor(i / tileSize)]) : seen;
+  }
+
+  /** @param {number} i */
+  #inSequence(i) {
+    const queryStarts = /** @type {Int32Array} */ (this.#call.queryStarts);
+    const keyStarts = /** @type {Int32Array} */ (this.#call.keyStarts);
+    const s = sequenceOf(queryStarts, i);
+    if (s === queryStarts.length - 1) return 0;
+    const queries = queryStarts[s + 1] - queryStarts[s];
+    const keys = keyStarts[s + 1] - keyStarts[s];
+    const { align } = this.#call;
+    const said = align === alignCodes.offset || align === alignCodes['upper-left'];
+    const offset = said ? offsetOf(this.#call, this.#b) : keys - queries;
+    return this.#seen(i - queryStarts[s] + offset, Math.max(0, Math.min(keys, this.#keys - keyStarts[s])));
+  }
+
+  /**
+   * Keys of `keys` that a query at a position sees: its own, by window and chunk, and the global ones.
+   * @param {number} position
+   * @param {number} keys
+   */
+  #seen(position, keys) {
+    const chunk = this.#chunk === Infinity ? 0 : Math.floor(position / this.#chunk) * this.#chunk;
+    const last = Math.min(keys, position + this.#right + 1);
+    const begin = Math.max(0, position - this.#left, chunk);
+    const end = Math.min(last, chunk + this.#chunk);
+    const global = Math.min(last, this.#call.globalKeys);
+    return Math.max(0, end - begin) + Math.max(0, end > begin ? Math.min(begin, global) : global);
   }
 
   /**

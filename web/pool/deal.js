@@ -1,7 +1,7 @@
 // How a call is dealt out. A unit is what shares keys and values: one key head of one batch entry, or several small ones
 // together. A slice is a piece of a unit that one thread computes at a time: some query heads, or some rows of one.
 
-import { RowCost } from './cost.js';
+import { offsetOf, RowCost } from './cost.js';
 
 /** @typedef {import('../options.js').AttentionCall} AttentionCall */
 
@@ -10,10 +10,14 @@ import { RowCost } from './cost.js';
  * @typedef {{ unit: Unit, head: number, heads: number, row: number, rows: number, cost: number }} Slice
  */
 
+/** The largest offset that a call may have. */
+const farthest = 2 ** 31;
+
 export class Unit {
   /** @type {RowCost} */
   #costs;
   #rows;
+  #whole;
   /** Slices whose thread was lost. @type {Slice[]} */
   #returned = [];
   #head = 0;
@@ -27,6 +31,8 @@ export class Unit {
   constructor(call, costs, [b, batch, g, kvHeads]) {
     this.#costs = costs;
     this.#rows = call.seqlenQ;
+    // A slice of some rows says by an offset where they stand, unless they are of packed sequences.
+    this.#whole = !call.queryStarts && offsetOf(call, b) + call.seqlenQ > farthest;
     this.b = b;
     this.batch = batch;
     this.g = g;
@@ -73,8 +79,8 @@ export class Unit {
       this.#head = this.heads;
       return { unit: this, head: 0, heads: this.heads, row: 0, rows: this.#rows, cost: this.left };
     }
-    if (row === 0 && total <= target) {
-      const heads = Math.min(this.heads - head, Math.floor(target / total));
+    if (this.#whole || (row === 0 && total <= target)) {
+      const heads = Math.min(this.heads - head, Math.max(1, Math.floor(target / total)));
       this.#head += heads;
       return { unit: this, head, heads, row, rows: this.#rows, cost: heads * total };
     }
@@ -154,8 +160,8 @@ export class Deal {
  * @returns {Unit[]}
  */
 function makeUnits(call, grain, parts) {
-  const { batch, numHeads, numKvHeads, kvLengths, queryLengths, queryOffsets } = call;
-  const differ = kvLengths || queryLengths || queryOffsets;
+  const { batch, numHeads, numKvHeads, kvLengths, queryLengths, queryOffsets, blockMask } = call;
+  const differ = kvLengths || queryLengths || queryOffsets || (blockMask && blockMask.batch > 1);
   const first = new RowCost(call, 0);
   const costs = Array.from({ length: batch }, (_, b) => (differ && b > 0 ? new RowCost(call, b) : first));
   const most = Math.min(grain, (numHeads * costs.reduce((sum, { total }) => sum + total, 0)) / parts);

@@ -32,6 +32,8 @@ export class Member {
   assignments = new Map();
   /** The unit whose keys it has. @type {Unit | null} */
   held = null;
+  /** The call whose block mask it has. @type {Job | null} */
+  #blocksOf = null;
   /** Whether it takes slices. */
   ready = false;
 
@@ -62,20 +64,23 @@ export class Member {
     const { unit } = slice;
     const keys = this.held === unit ? null : job.inputs.keys(unit, true);
     const work = job.inputs.work(slice, true);
-    const arrays = [work.query, work.mask?.data, work.bias?.data, keys?.key, keys?.value];
+    const blocks = work.blocks && this.#blocksOf !== job ? job.inputs.blocks(true) : null;
+    const arrays = [work.query, work.mask?.data, work.bias?.data, keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
     const id = this.#next++;
     this.#link.post(
-      { type: 'slice', id, keys, work },
+      { type: 'slice', id, keys, blocks, work },
       arrays.flatMap((array) => (array ? [array.buffer] : [])),
     );
     this.held = unit;
+    if (blocks) this.#blocksOf = job;
     this.assignments.set(id, { job, slice });
   }
 
-  /** Nothing is left to do: gives back the memory of keys and values. */
+  /** Nothing is left to do: gives back the memory of keys, values and block mask. */
   rest() {
     if (!this.held) return;
     this.held = null;
+    this.#blocksOf = null;
     this.#link.post({ type: 'free' }, []);
   }
 

@@ -246,6 +246,8 @@ export class Pool {
     const runner = new SliceRunner(this.#runtime);
     /** @type {Unit | null} */
     let held = null;
+    /** @type {Job | null} */
+    let blocksOf = null;
     try {
       do {
         // Also before the first: attentionAsync() has not returned yet.
@@ -259,11 +261,17 @@ export class Pool {
         try {
           if (held !== slice.unit) runner.hold(job.inputs.keys(slice.unit, false));
           held = slice.unit;
-          const results = runner.run(job.inputs.work(slice, false), false);
+          const work = job.inputs.work(slice, false);
+          const blocks = work.blocks && blocksOf !== job ? job.inputs.blocks(false) : null;
+          if (blocks) {
+            runner.holdBlocks(blocks);
+            blocksOf = job;
+          }
+          const results = runner.run(work, false);
           this.#pace.record(slice.cost, results.milliseconds);
           job.finish(slice, results);
         } catch (error) {
-          held = null;
+          held = blocksOf = null;
           job.fail(error);
         }
       } while (this.#jobs.some(({ settled, deal }) => !settled && !deal.empty));

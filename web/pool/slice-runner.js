@@ -1,7 +1,6 @@
 // Computes slices with one instance, on whatever thread: keys and values of a unit stay in wasm memory between its slices.
 
 import { compute } from '../attention.js';
-import { alignCodes } from '../frame.js';
 import { copyIn, Operand } from '../operand.js';
 import { AttentionCall } from '../options.js';
 import { Out } from '../output.js';
@@ -14,7 +13,7 @@ import { outShape } from '../validate.js';
  */
 
 /**
- * Keys and values of a unit, (batch, heads, seqlen, headDim or headDimV).
+ * Keys and values of a unit, (batch, heads, seqlen, headDim or headDimV), and what else its slices share.
  * @typedef {object} Keys
  * @property {Float32Array | Uint16Array} key
  * @property {DType} keyDtype
@@ -25,6 +24,9 @@ import { outShape } from '../validate.js';
  * @property {number} seqlen
  * @property {number} headDim
  * @property {number} headDimV
+ * @property {Int32Array | null} segments ids of the keys, (batch, seqlen)
+ * @property {Int32Array | null} queryStarts those of the whole call
+ * @property {Int32Array | null} keyStarts
  */
 
 /**
@@ -33,7 +35,7 @@ import { outShape } from '../validate.js';
  */
 
 /**
- * One slice: plain data that can be sent to another thread. Arrays of numbers have one for each batch entry.
+ * One slice: plain data that can be sent to another thread. Arrays of numbers have one for each batch entry where nothing else is said.
  * @typedef {object} SliceWork
  * @property {number} heads query heads of each batch entry
  * @property {number} rows of each head
@@ -41,7 +43,8 @@ import { outShape } from '../validate.js';
  * @property {DType} queryDtype
  * @property {Piece | null} mask
  * @property {Piece | null} bias
- * @property {number[]} offsets positions of row 0
+ * @property {number} align how `offsets` count
+ * @property {number[]} offsets positions of row 0; packed sequences have one for all
  * @property {number[] | null} queryLengths
  * @property {number[] | null} kvLengths
  * @property {number} scale
@@ -49,6 +52,18 @@ import { outShape } from '../validate.js';
  * @property {boolean} causal
  * @property {number} windowLeft
  * @property {number} windowRight
+ * @property {number} chunk
+ * @property {number} globalKeys
+ * @property {import('../option-arrays.js').Numbers<Float32Array> | null} alibiSlopes (heads) or (batch, heads)
+ * @property {import('../option-arrays.js').Numbers<Float32Array> | null} sinks
+ * @property {Int32Array | null} segments ids of the rows, (batch, rows)
+ * @property {boolean} blocks whether the block mask that is held counts
+ * @property {number} dropout
+ * @property {number} seedLow
+ * @property {number} seedHigh
+ * @property {number} cellBatch where batch entry 0, query head 0 and row 0 of the slice stand in the call
+ * @property {number} cellHead
+ * @property {number} cellRow
  * @property {boolean} returnLse
  * @property {number} scores stage
  */
@@ -68,6 +83,8 @@ export class SliceRunner {
   #keys = null;
   #key = { pointer: 0, bytes: 0 };
   #value = { pointer: 0, bytes: 0 };
+  /** The block mask, with the pointers of its arrays. @type {import('../options.js').Blocks | null} */
+  #blocks = null;
 
   /** @param {Runtime} runtime */
   constructor(runtime) {
@@ -80,15 +97,43 @@ export class SliceRunner {
    * @throws RangeError `out-of-memory`
    */
   hold(keys) {
-    this.free();
+    this.#freeKeys();
     const { key, value, ...rest } = keys;
     this.#key = this.#place(key, rest.keyDtype);
     this.#value = this.#place(value, rest.valueDtype);
     this.#keys = rest;
   }
 
-  /** Lets go of them. */
+  /**
+   * Takes the block mask of the slices that follow.
+   * @param {import('../options.js').Blocks} blocks
+   * @throws RangeError `out-of-memory`
+   */
+  holdBlocks(blocks) {
+    this.#freeBlocks();
+    const { tiles, bits } = blocks;
+    const bytes = (tiles.length + bits.length) * 4;
+    const tilesPointer = this.#runtime.allocate(bytes, 'a block mask');
+    const bitsPointer = tilesPointer + tiles.length * 4;
+    this.#runtime.ints.set(tiles, tilesPointer / 4);
+    this.#runtime.ints.set(bits, bitsPointer / 4);
+    this.#blocks = { ...blocks, tilesPointer, bitsPointer };
+  }
+
+  /** Lets go of all that it holds. */
   free() {
+    this.#freeKeys();
+    this.#freeBlocks();
+  }
+
+  #freeBlocks() {
+    if (!this.#blocks) return;
+    const { tilesPointer, tiles, bits } = this.#blocks;
+    this.#runtime.release(/** @type {number} */ (tilesPointer), (tiles.length + bits.length) * 4);
+    this.#blocks = null;
+  }
+
+  #freeKeys() {
     for (const { pointer, bytes } of [this.#key, this.#value]) if (pointer) this.#runtime.release(pointer, bytes);
     this.#key = this.#value = { pointer: 0, bytes: 0 };
     this.#keys = null;
@@ -118,14 +163,21 @@ export class SliceRunner {
     call.mask = work.mask && operand(work.mask.data, work.mask.dtype, work.mask.shape, 0);
     call.bias = work.bias && operand(work.bias.data, work.bias.dtype, work.bias.shape, 0);
     const { offsets, queryLengths, kvLengths } = work;
-    call.align = alignCodes.offset;
+    call.align = work.align;
     // One number where it can be: it may lie outside of 32 bits.
     if (offsets.every((offset) => offset === offsets[0])) call.queryOffset = offsets[0];
     else call.queryOffsets = Int32Array.from(offsets);
     call.queryLengths = queryLengths && Int32Array.from(queryLengths);
     call.kvLengths = kvLengths && Int32Array.from(kvLengths);
-    const { scale, softcap, causal, windowLeft, windowRight, returnLse, scores } = work;
-    Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, returnLse, scores });
+    const { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores } = work;
+    Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores });
+    const { alibiSlopes, sinks, dropout, seedLow, seedHigh, cellBatch, cellHead, cellRow } = work;
+    Object.assign(call, { alibiSlopes, sinks, dropout, seedLow, seedHigh, cellBatch, cellHead, cellRow });
+    call.querySegments = work.segments && { data: work.segments, shape: [batch, work.rows] };
+    call.keySegments = keys.segments && { data: keys.segments, shape: [batch, seqlen] };
+    call.queryStarts = keys.queryStarts;
+    call.keyStarts = keys.keyStarts;
+    call.blockMask = work.blocks ? this.#blocks : null;
     const shape = outShape(call);
     const count = product('out', shape);
     const { query } = work;

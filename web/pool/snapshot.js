@@ -1,9 +1,9 @@
 // The inputs of an asynchronous call, copied when it is made, and the pieces of them that slices need.
 
 import { outOfMemory } from '../errors.js';
-import { dtypeBytes, layoutCodes } from '../frame.js';
+import { alignCodes, dtypeBytes, layoutCodes } from '../frame.js';
 import { elementsOf, memoryOf } from '../operand.js';
-import { cutOut, rectangle } from './blocks.js';
+import { copyRectangle, cutOut, rectangle } from './blocks.js';
 import { offsetOf } from './cost.js';
 
 /**
@@ -17,6 +17,8 @@ import { offsetOf } from './cost.js';
  * @typedef {import('./slice-runner.js').SliceWork} SliceWork
  * @typedef {import('./slice-runner.js').Piece} Piece
  */
+
+/** @template T @typedef {import('../option-arrays.js').Numbers<T>} Numbers */
 
 /**
  * An operand's elements in an array of their own; 16-bit floats as raw bits, booleans as bytes.
@@ -33,9 +35,6 @@ function copyOperand(runtime, operand, buffers) {
   copy.set(pointer !== 0 ? memory.subarray(at, at + count) : elementsOf(operand));
   return copy;
 }
-
-/** The largest offset that a call may have. Rows further down in one batch entry may stand beyond it. */
-const farthest = 2 ** 31;
 
 export class Snapshot {
   /** @type {AttentionCall} */
@@ -84,6 +83,7 @@ export class Snapshot {
    */
   keys({ b, batch, g, kvHeads }, own) {
     const { key, value, layout, numKvHeads, seqlenKv, headDim, headDimV } = this.#call;
+    const { keySegments, queryStarts, keyStarts } = this.#call;
     /** @param {any} data @param {number} width */
     const cut = (data, width) =>
       cutOut(
@@ -101,7 +101,23 @@ export class Snapshot {
       seqlen: seqlenKv,
       headDim,
       headDimV,
+      // Sent as copies: none is long beside the keys.
+      segments: keySegments && keySegments.data.slice(b * seqlenKv, (b + batch) * seqlenKv),
+      queryStarts,
+      keyStarts,
     };
+  }
+
+  /**
+   * The call's block mask, whole: slices find their cells in it. Nobody changes it, so that it was not copied.
+   * @param {boolean} own as for keys()
+   * @returns {import('../options.js').Blocks | null}
+   */
+  blocks(own) {
+    const { blockMask } = this.#call;
+    if (!blockMask) return null;
+    const { rows, columns, batch, heads, tiles, bits } = blockMask;
+    return { rows, columns, batch, heads, tiles: own ? tiles.slice() : tiles, bits: own ? bits.slice() : bits };
   }
 
   /**
@@ -114,7 +130,8 @@ export class Snapshot {
     const call = this.#call;
     const { b, batch } = unit;
     const h = unit.g * (call.numHeads / call.numKvHeads) + head;
-    const { scale, softcap, causal, windowRight, returnLse, scores, layout, headDim } = call;
+    const { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores, layout } = call;
+    const { queryLengths, kvLengths, queryStarts, headDim, dropout, seedLow, seedHigh } = call;
     const query = rectangle(
       this.#query,
       layout === layoutCodes.blhd,
@@ -122,15 +139,9 @@ export class Snapshot {
       [b, h, row],
     );
     const entries = Array.from({ length: batch }, (_, i) => b + i);
-    const { queryLengths, kvLengths } = call;
-    const offsets = entries.map((entry) => offsetOf(call, entry) + row);
-    let { windowLeft } = call;
-    const beyond = offsets[0] - farthest;
-    if (beyond > 0) {
-      // Every key lies far to the left of these rows: as they all come nearer, so does the end of what they see.
-      offsets[0] -= beyond;
-      windowLeft = Math.max(0, windowLeft - beyond);
-    }
+    // Rows of packed sequences find their place by the row that the slice begins with.
+    const packed = queryStarts !== null;
+    const offsets = packed ? [offsetOf(call, b)] : entries.map((entry) => offsetOf(call, entry) + row);
     const from = [b, h, row];
     const sizes = [batch, heads, rows];
     const buffers = own ? this.#buffers : null;
@@ -141,6 +152,7 @@ export class Snapshot {
       queryDtype: call.query.dtype,
       mask: piece(call.mask, this.#mask, from, sizes, buffers),
       bias: piece(call.bias, this.#bias, from, sizes, buffers),
+      align: packed ? call.align : alignCodes.offset,
       offsets,
       queryLengths: queryLengths && entries.map((entry) => Math.min(rows, Math.max(0, queryLengths[entry] - row))),
       kvLengths: kvLengths && entries.map((entry) => kvLengths[entry]),
@@ -149,10 +161,61 @@ export class Snapshot {
       causal,
       windowLeft,
       windowRight,
+      chunk,
+      globalKeys,
+      alibiSlopes: perHead(call, call.alibiSlopes, from, sizes),
+      sinks: perHead(call, call.sinks, from, sizes),
+      segments: segments(call, from, sizes),
+      blocks: call.blockMask !== null,
+      dropout,
+      seedLow,
+      seedHigh,
+      cellBatch: b,
+      cellHead: h,
+      cellRow: row,
       returnLse,
       scores,
     };
   }
+}
+
+/**
+ * The numbers of a slice's heads, of each batch entry where they differ.
+ * @param {AttentionCall} call
+ * @param {Numbers<Float32Array> | null} numbers
+ * @param {readonly number[]} from batch entry, head, row
+ * @param {readonly number[]} sizes
+ * @returns {Numbers<Float32Array> | null}
+ */
+function perHead({ numHeads }, numbers, [b, h], [batch, heads]) {
+  if (!numbers) return null;
+  const { data, shape } = numbers;
+  if (shape.length === 1 || shape[0] === 1) return { data: data.slice(h, h + heads), shape: [heads] };
+  const own = new Float32Array(batch * heads);
+  copyRectangle(rectangle(data, false, [1, numHeads, 1], [b, 0, h]), rectangle(own, false, [1, heads, 1]), [
+    batch,
+    1,
+    heads,
+    1,
+  ]);
+  return { data: own, shape: [batch, heads] };
+}
+
+/**
+ * The ids of a slice's rows, (batch, rows).
+ * @param {AttentionCall} call
+ * @param {readonly number[]} from batch entry, head, row
+ * @param {readonly number[]} sizes
+ * @returns {Int32Array | null}
+ */
+function segments({ querySegments, seqlenQ }, [b, , row], [batch, , rows]) {
+  if (!querySegments) return null;
+  const ids = new Int32Array(batch * rows);
+  for (let i = 0; i < batch; i++) {
+    const first = (b + i) * seqlenQ + row;
+    ids.set(querySegments.data.subarray(first, first + rows), i * rows);
+  }
+  return ids;
 }
 
 /**

@@ -10,8 +10,8 @@ import { SliceRunner } from './slice-runner.js';
 /**
  * What a worker is told.
  * @typedef {{ type: 'start', module?: object, bytes?: Uint8Array<ArrayBuffer>, maxMemory: number }} Start
- * @typedef {{ type: 'slice', id: number, keys: import('./slice-runner.js').Keys | null, work: import('./slice-runner.js').SliceWork }} SliceMessage
- * @typedef {{ type: 'free' }} Free keys and values
+ * @typedef {{ type: 'slice', id: number, keys: import('./slice-runner.js').Keys | null, blocks: import('../options.js').Blocks | null, work: import('./slice-runner.js').SliceWork }} SliceMessage
+ * @typedef {{ type: 'free' }} Free keys, values and block mask
  *
  * What it says.
  * @typedef {{ code?: import('../errors.js').ErrorCode, message: string, needed?: number, allowed?: number }} Failure
@@ -54,10 +54,11 @@ async function start({ module, bytes, maxMemory }) {
 }
 
 /** @param {SliceMessage} message */
-function run({ id, keys, work }) {
+function run({ id, keys, blocks, work }) {
   try {
     if (!runner) throw new Error('a slice came before the start');
     if (keys) runner.hold(keys);
+    if (blocks) runner.holdBlocks(blocks);
     const results = runner.run(work, true);
     const { out, lse, scores } = results;
     const arrays = [out, lse, scores].flatMap((array) => (array ? [array.buffer] : []));
