@@ -2,39 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { halfToNumber, largestError, random16, randomSource, referenceAttention } from '../helpers/reference.mjs';
+import { makeCheck } from '../helpers/check.mjs';
+import { halfToNumber, random16, randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 
 const sdpa = await loadVariant();
-const tolerance = 2e-6;
-
-/**
- * Computes, compares out, lse and all four stages of the scores, and checks that the options matter on this data.
- * @param {any} query
- * @param {any} key
- * @param {any} value
- * @param {any} options
- * @param {any} [without] the options among which nothing of the tested one is left; undefined = the test is about something else
- */
-function check(query, key, value, options, without) {
-  const want = referenceAttention(query, key, value, options);
-  const got = sdpa.attention(query, key, value, { ...options, returnLse: true });
-  assert.deepEqual(got.out.shape, want.shape);
-  assert.equal(got.out.dtype, 'float32');
-  const worst = largestError(got.out.data, want.out);
-  assert.ok(worst <= tolerance, `out differs by ${worst}`);
-  assert.ok(largestError(got.lse.data, want.lse) <= tolerance, 'lse differs');
-  for (const stage of /** @type {const} */ (['scaled', 'capped', 'biased', 'weights'])) {
-    const with_ = sdpa.attention(query, key, value, { ...options, scores: stage });
-    assert.ok(largestError(with_.scores.data, want.scores[stage]) <= tolerance, `scores '${stage}' differ`);
-    assert.deepEqual(with_.out.data, got.out.data, 'asking for scores changes the result');
-  }
-  if (without) {
-    const ignored = referenceAttention(query, key, value, without);
-    assert.ok(largestError(ignored.out, want.out) > 1e-3, 'this data cannot tell whether the option is used');
-  }
-  return got;
-}
+const check = makeCheck(sdpa);
 
 const random = randomSource(1);
 const q = random.tensor(2, 4, 9, 20);
@@ -309,10 +282,19 @@ test('an option that is undefined is one that is not given', () => {
     bias: undefined,
     causal: undefined,
     window: undefined,
+    chunk: undefined,
+    globalKeys: undefined,
+    alibiSlopes: undefined,
     align: undefined,
     queryOffset: undefined,
     queryLengths: undefined,
     kvLengths: undefined,
+    segmentIds: undefined,
+    cuSeqlens: undefined,
+    blockMask: undefined,
+    sinks: undefined,
+    smoothSoftmax: undefined,
+    dropout: undefined,
     returnLse: undefined,
     scores: undefined,
     layout: undefined,

@@ -1,6 +1,8 @@
 // Attention by its definition: one query row at a time, in float64, for every option of attention(). Slow and plain on purpose; it
 // shares no code with the package.
 
+import { philox } from './philox.mjs';
+
 /**
  * @typedef {object} Reference
  * @property {Float64Array} out in the query's shape with the value's head size
@@ -13,11 +15,11 @@
  * @param {any} query
  * @param {any} key
  * @param {any} value
- * @param {any} [options] those of attention()
+ * @param {any} [options] those of attention(); `blockMask` as a tensor of cells, non-zero = attend, that broadcasts to (B, Hq, L, S)
  * @returns {Reference}
  */
 export function referenceAttention(query, key, value, options = {}) {
-  const { layout = 'bhld', softcap = 0, causal = false, window = [Infinity, Infinity] } = options;
+  const { layout = 'bhld', softcap = 0, dropout = { p: 0 } } = options;
   const q = view(query, layout);
   const k = view(key, layout);
   const v = view(value, layout);
@@ -25,8 +27,10 @@ export function referenceAttention(query, key, value, options = {}) {
   const [, Hkv, S] = k.sizes;
   const Dv = v.sizes[3];
   const scale = options.scale ?? 1 / Math.sqrt(D);
-  const mask = options.mask && broadcast(options.mask, [B, Hq, L, S]);
   const bias = options.bias && broadcast(options.bias, [B, Hq, L, S]);
+  const slopes = options.alibiSlopes && perHead(options.alibiSlopes, Hq);
+  const sinks = sinksOf(options, Hq);
+  const allows = makeRules(options, [B, Hq, L, S]);
 
   const lse = new Float64Array(B * Hq * L);
   const stage = () => new Float64Array(B * Hq * L * S);
@@ -37,45 +41,42 @@ export function referenceAttention(query, key, value, options = {}) {
   const outAt = view({ data: out, shape }, layout).at;
 
   for (let b = 0; b < B; b++) {
-    const kvLength = options.kvLengths ? options.kvLengths[b] : S;
-    const queryLength = options.queryLengths ? options.queryLengths[b] : L;
-    const offset = offsetOf(options, b, L, kvLength);
     for (let h = 0; h < Hq; h++) {
       const g = Math.floor(h / (Hq / Hkv));
       for (let i = 0; i < L; i++) {
         const row = ((b * Hq + h) * L + i) * S;
-        const p = i + offset;
-        const allowed = new Array(S).fill(false);
+        const { position, start, sees } = allows(b, i);
+        /** @type {number[]} */
+        const seen = [];
+        const qRow = q.at(b, h, i);
         for (let j = 0; j < S; j++) {
+          const kRow = k.at(b, g, j);
           let r = 0;
-          for (let d = 0; d < D; d++) r += q.get(b, h, i, d) * k.get(b, g, j, d);
+          for (let d = 0; d < D; d++) r += q.data[qRow + d] * k.data[kRow + d];
           let t = scale * r;
           scores.scaled[row + j] = t;
           if (softcap > 0) t = softcap * Math.tanh(t / softcap);
           scores.capped[row + j] = t;
-          allowed[j] =
-            i < queryLength &&
-            j < kvLength &&
-            !(causal && j > p) &&
-            j >= p - window[0] &&
-            j <= p + window[1] &&
-            !(mask && !mask(b, h, i, j));
-          if (allowed[j] && bias) {
-            const x = bias(b, h, i, j);
-            if (x === -Infinity) allowed[j] = false;
-            else t += x;
-          }
-          scores.biased[row + j] = allowed[j] ? t : -Infinity;
+          const added = bias ? bias(b, h, i, j) : 0;
+          const allowed = sees(h, j) && added !== -Infinity;
+          t += added;
+          if (slopes) t -= slopes(b, h) * Math.abs(position - (j - start));
+          scores.biased[row + j] = allowed ? t : -Infinity;
+          if (allowed) seen.push(j);
         }
-        const seen = [...allowed.keys()].filter((j) => allowed[j]);
-        const top = seen.reduce((most, j) => Math.max(most, scores.biased[row + j]), -Infinity);
-        let sum = 0;
-        for (const j of seen) sum += Math.exp(scores.biased[row + j] - top);
-        lse[(b * Hq + h) * L + i] = seen.length ? top + Math.log(sum) : -Infinity;
+        const extra = sinks.map((sink) => sink(b, h)).filter((s) => s !== -Infinity);
+        const outRow = outAt(b, h, i);
+        const logits = [...seen.map((j) => scores.biased[row + j]), ...extra];
+        const top = logits.reduce((most, s) => Math.max(most, s), -Infinity);
+        const sum = logits.reduce((total, s) => total + Math.exp(s - top), 0);
+        lse[(b * Hq + h) * L + i] = logits.length ? top + Math.log(sum) : -Infinity;
         for (const j of seen) {
           const weight = Math.exp(scores.biased[row + j] - top) / sum;
           scores.weights[row + j] = weight;
-          for (let d = 0; d < Dv; d++) out[outAt(b, h, i, d)] += weight * v.get(b, g, j, d);
+          if (dropout.p > 0 && isDropped(dropout, b, h, i, j)) continue;
+          const kept = weight / (1 - dropout.p);
+          const vRow = v.at(b, g, j);
+          for (let d = 0; d < Dv; d++) out[outRow + d] += kept * v.data[vRow + d];
         }
       }
     }
@@ -84,19 +85,107 @@ export function referenceAttention(query, key, value, options = {}) {
 }
 
 /**
+ * Which keys take part, biases apart.
  * @param {any} options
- * @param {number} b
- * @param {number} L
- * @param {number} kvLength
+ * @param {number[]} sizes
+ * @returns {(b: number, i: number) => { position: number, start: number, sees: (h: number, j: number) => boolean }} `position` of row i
+ *   among the keys of its sequence, which begin at `start`
  */
-function offsetOf(options, b, L, kvLength) {
-  const { align, queryOffset } = options;
-  if (queryOffset !== undefined) return typeof queryOffset === 'number' ? queryOffset : queryOffset[b];
-  return align === 'lower-right' ? kvLength - L : 0;
+function makeRules(options, [B, Hq, L, S]) {
+  const { causal = false, window = [Infinity, Infinity], chunk = 0, globalKeys = 0, cuSeqlens, segmentIds } = options;
+  const mask = options.mask && broadcast(options.mask, [B, Hq, L, S]);
+  const blocks = options.blockMask && broadcast(options.blockMask, [B, Hq, L, S]);
+  const idOf = (/** @type {any} */ ids, /** @type {number} */ length) => {
+    const data = ids.data ?? ids;
+    return (/** @type {number} */ b, /** @type {number} */ x) => data[data.length === length ? x : b * length + x];
+  };
+  const queryId = segmentIds && idOf(segmentIds.query, L);
+  const keyId = segmentIds && idOf(segmentIds.key, S);
+  return (b, i) => {
+    const queryLength = options.queryLengths ? options.queryLengths[b] : L;
+    const kvLength = options.kvLengths ? options.kvLengths[b] : S;
+    let [start, end] = [0, S];
+    let position = i + offsetOf(options, b, kvLength - L);
+    if (cuSeqlens) {
+      const { query, key } = cuSeqlens;
+      [start, end] = [0, 0];
+      for (let s = 0; s + 1 < query.length; s++) {
+        if (i < query[s] || i >= query[s + 1]) continue;
+        [start, end] = [key[s], key[s + 1]];
+        const said = options.align !== undefined || options.queryOffset !== undefined;
+        const lowerRight = end - start - (query[s + 1] - query[s]);
+        position = i - query[s] + (said ? offsetOf(options, b, lowerRight) : lowerRight);
+      }
+    }
+    const sees = (/** @type {number} */ h, /** @type {number} */ j) => {
+      const own = j - start;
+      const near =
+        own < globalKeys ||
+        (own >= position - window[0] && (!chunk || Math.floor(own / chunk) === Math.floor(position / chunk)));
+      return (
+        i < queryLength &&
+        j < kvLength &&
+        j >= start &&
+        j < end &&
+        near &&
+        own <= position + window[1] &&
+        !(causal && own > position) &&
+        !(mask && !mask(b, h, i, j)) &&
+        !(blocks && !blocks(b, h, i, j)) &&
+        !(segmentIds && queryId(b, i) !== keyId(b, j))
+      );
+    };
+    return { position, start, sees };
+  };
 }
 
 /**
- * Indexed by (b, h, i, d) whatever rank and layout.
+ * @param {any} options
+ * @param {number} b
+ * @param {number} lowerRight
+ */
+function offsetOf({ align, queryOffset }, b, lowerRight) {
+  if (queryOffset !== undefined) return typeof queryOffset === 'number' ? queryOffset : queryOffset[b];
+  return align === 'lower-right' ? lowerRight : 0;
+}
+
+/**
+ * @param {any} numbers (Hq) or (B, Hq)
+ * @param {number} Hq
+ * @returns {(b: number, h: number) => number}
+ */
+function perHead(numbers, Hq) {
+  const data = numbers.data ?? numbers;
+  return (b, h) => data[data.length === Hq ? h : b * Hq + h];
+}
+
+/**
+ * @param {any} options
+ * @param {number} Hq
+ */
+function sinksOf({ sinks, smoothSoftmax }, Hq) {
+  return [...(sinks ? [perHead(sinks, Hq)] : []), ...(smoothSoftmax ? [() => 0] : [])];
+}
+
+/**
+ * @param {{ p: number, seed: number }} dropout
+ * @param {number} b
+ * @param {number} h
+ * @param {number} i
+ * @param {number} j
+ */
+export function isDropped({ p, seed }, b, h, i, j) {
+  const counter = [j >> 2, i, h, b];
+  const name = `${counter} ${seed}`;
+  // Four neighbours share a counter.
+  if (name !== drawn.name) drawn = { name, words: philox(counter, [seed % 2 ** 32, Math.floor(seed / 2 ** 32)]) };
+  return drawn.words[j & 3] < Math.floor(p * 2 ** 32);
+}
+
+let drawn = { name: '', words: [0] };
+
+/**
+ * The elements as float64, and where row (b, h, i) begins, whatever rank and layout.
  * @param {any} tensor
  * @param {string} layout
  */
@@ -107,11 +196,9 @@ function view({ data, shape, dtype }, layout) {
   const [rows, heads] =
     rank === 2 ? [shape[0], 1] : blhd ? [shape[rank - 3], shape[rank - 2]] : [shape[rank - 2], shape[rank - 3]];
   const batch = rank === 4 ? shape[0] : 1;
-  const at = (/** @type {number} */ b, /** @type {number} */ h, /** @type {number} */ i, /** @type {number} */ d) =>
-    blhd ? ((b * rows + i) * heads + h) * last + d : ((b * heads + h) * rows + i) * last + d;
-  const get = (/** @type {number} */ b, /** @type {number} */ h, /** @type {number} */ i, /** @type {number} */ d) =>
-    widen(data[at(b, h, i, d)], dtype);
-  return { sizes: [batch, heads, rows, last], at, get };
+  const at = (/** @type {number} */ b, /** @type {number} */ h, /** @type {number} */ i) =>
+    (blhd ? (b * rows + i) * heads + h : (b * heads + h) * rows + i) * last;
+  return { sizes: [batch, heads, rows, last], at, data: Float64Array.from(data, (x) => widen(x, dtype)) };
 }
 
 /**

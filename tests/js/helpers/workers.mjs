@@ -35,8 +35,9 @@ export function watchWorkers(t, { program = (text) => text, onSlice } = {}) {
 
     /** @override @param {any} message @param {any} transfer */
     postMessage(message, transfer) {
-      const { type, id, keys, work } = message;
-      this.sent.push({ type, id, keys: keys !== null, work: work && { heads: work.heads, rows: work.rows } });
+      const { type, id, keys, blocks, work } = message;
+      const sizes = work && { heads: work.heads, rows: work.rows };
+      this.sent.push({ type, id, keys: keys !== null, blocks: Boolean(blocks), work: sizes });
       super.postMessage(message, transfer);
       if (type === 'slice') onSlice?.(this, message);
     }

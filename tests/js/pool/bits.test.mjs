@@ -2,108 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { random16, randomSource } from '../helpers/reference.mjs';
+import { masks } from 'sdpa';
+import { randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 import { assertSameBits, untilWorkersRun, watchWorkers } from '../helpers/workers.mjs';
+import { grid, L } from './grid.mjs';
 
-const random = randomSource(20);
-const x = random.tensor;
-
-/** @param {'float16' | 'bfloat16'} dtype @param {number[]} shape */
-const half = (dtype, ...shape) => ({
-  data: random16(
-    shape.reduce((a, b) => a * b),
-    dtype,
-    random.uniform,
-  ),
-  shape,
-  dtype,
-});
-
-/** @param {number[]} shape */
-const mask = (...shape) => ({
-  data: Uint8Array.from({ length: shape.reduce((a, b) => a * b) }, () => (random.uniform() < 0.7 ? 1 : 0)),
-  shape,
-});
-
-const L = 500;
-const S = 700;
-
-/** @type {[string, any[], any][]} query, key and value; options */
-const grid = [
-  ['dense', [x(2, 2, L, 32), x(2, 2, L, 32), x(2, 2, L, 32)], { returnLse: true }],
-  ['causal', [x(1, 3, L, 24), x(1, 3, L, 24), x(1, 3, L, 40)], { causal: true, returnLse: true }],
-  ['lower-right', [x(2, L, 32), x(2, S, 32), x(2, S, 32)], { causal: true, align: 'lower-right', returnLse: true }],
-  ['more queries than keys', [x(2, S, 32), x(2, L, 32), x(2, L, 32)], { causal: true, align: 'lower-right' }],
-  ['upper-left', [x(2, L, 32), x(2, S, 32), x(2, S, 32)], { causal: true, align: 'upper-left' }],
-  ['one offset', [x(2, L, 32), x(2, S, 32), x(2, S, 32)], { causal: true, queryOffset: 33 }],
-  ['the farthest offset', [x(2, L, 32), x(2, S, 32), x(2, S, 32)], { causal: true, queryOffset: 2 ** 31 }],
-  [
-    'a window from the farthest offset',
-    [x(2, L, 32), x(2, S, 32), x(2, S, 32)],
-    { window: [2 ** 31 - 100, 3], queryOffset: 2 ** 31, returnLse: true },
-  ],
-  [
-    'the farthest offset before',
-    [x(2, L, 32), x(2, S, 32), x(2, S, 32)],
-    { window: [9, 2 ** 31 + 9], queryOffset: -(2 ** 31) },
-  ],
-  [
-    'offsets per batch row',
-    [x(3, 1, L, 32), x(3, 1, S, 32), x(3, 1, S, 32)],
-    { window: [90, 5], queryOffset: Int32Array.of(-40, 0, 190), returnLse: true },
-  ],
-  ['window', [x(2, L, 32), x(2, L, 32), x(2, L, 32)], { window: [100, Infinity] }],
-  ['causal window', [x(2, L, 32), x(2, L, 32), x(2, L, 32)], { window: [64, 3], causal: true }],
-  [
-    'lengths',
-    [x(3, 2, L, 32), x(3, 2, S, 32), x(3, 2, S, 32)],
-    {
-      causal: true,
-      align: 'lower-right',
-      queryLengths: Int32Array.of(L, 0, 77),
-      kvLengths: Int32Array.of(0, 300, S),
-      returnLse: true,
-    },
-  ],
-  ['mask of keys', [x(2, 2, L, 16), x(2, 2, S, 16), x(2, 2, S, 16)], { mask: mask(2, 1, 1, S) }],
-  ['mask of rows and keys', [x(2, 2, L, 16), x(2, 2, S, 16), x(2, 2, S, 16)], { mask: mask(L, S), returnLse: true }],
-  ['mask of rows', [x(2, L, 16), x(2, S, 16), x(2, S, 16)], { mask: mask(2, L, 1), returnLse: true }],
-  ['bias of heads', [x(2, 3, L, 16), x(2, 3, S, 16), x(2, 3, S, 16)], { bias: x(3, L, S), mask: mask(2, 1, L, 1) }],
-  ['bias of 16 bits', [x(2, L, 16), x(2, S, 16), x(2, S, 16)], { bias: half('float16', 1, S), softcap: 2.5 }],
-  ['scale and softcap', [x(2, L, 32), x(2, S, 32), x(2, S, 32)], { scale: -0.3, softcap: 1.5 }],
-  ['grouped heads', [x(1, 6, L, 32), x(1, 2, S, 32), x(1, 2, S, 48)], { returnLse: true, mask: mask(6, 1, S) }],
-  ['one key head', [x(2, 5, L, 32), x(2, 1, S, 32), x(2, 1, S, 32)], { causal: true, align: 'upper-left' }],
-  [
-    'blhd',
-    [x(2, L, 4, 32), x(2, S, 2, 32), x(2, S, 2, 40)],
-    { layout: 'blhd', returnLse: true, window: [200, 200], align: 'lower-right' },
-  ],
-  ['blhd of wide rows', [x(L, 2, 100), x(S, 2, 100), x(S, 2, 130)], { layout: 'blhd', scores: 'capped', softcap: 3 }],
-  ['one head', [x(L, 64), x(S, 64), x(S, 64)], { returnLse: true, scores: 'biased', bias: x(L, 1) }],
-  ['float16', [half('float16', 2, L, 32), half('float16', 2, S, 32), half('float16', 2, S, 32)], { returnLse: true }],
-  ['bfloat16 keys in blhd', [x(L, 4, 32), half('bfloat16', S, 2, 32), x(S, 2, 32)], { layout: 'blhd' }],
-  ['scores', [x(2, 2, L, 16), x(2, 2, L, 16), x(2, 2, L, 16)], { scores: 'scaled', causal: true }],
-  ['weights', [x(1, 4, L, 16), x(1, 2, S, 16), x(1, 2, S, 16)], { scores: 'weights', returnLse: true }],
-  [
-    'many small entries',
-    [x(150, 3, 49, 16), x(150, 3, 49, 16), x(150, 3, 49, 16)],
-    { bias: x(3, 49, 49), mask: mask(150, 1, 49, 49), returnLse: true },
-  ],
-  [
-    'many ragged entries',
-    [x(90, 2, 20, 16), x(90, 1, 200, 16), x(90, 1, 200, 16)],
-    {
-      causal: true,
-      align: 'lower-right',
-      kvLengths: Int32Array.from({ length: 90 }, (_, b) => (b * 37) % 201),
-      queryLengths: Int32Array.from({ length: 90 }, (_, b) => b % 21),
-      returnLse: true,
-    },
-  ],
-  ['one query row', [x(2, 8, 1, 64), x(2, 2, 3000, 64), x(2, 2, 3000, 64)], { returnLse: true }],
-  ['one of everything', [x(1, 1), x(1, 1), x(1, 1)], { returnLse: true, scores: 'weights' }],
-];
+const { tensor: x } = randomSource(20);
 
 test('slices on this thread give the bits of one call', async () => {
   let cutByRows = false;
@@ -156,6 +61,29 @@ test('keys are sent once to each worker and head', async (t) => {
     assert.ok(slices.length > 1, `worker ${i} got ${slices.length} slices`);
     assert.equal(slices.filter((/** @type {any} */ { keys }) => keys).length, 1);
   }
+  sdpa.dispose();
+});
+
+test('a block mask is sent once to each worker and call', async (t) => {
+  const { workers } = watchWorkers(t);
+  const sdpa = await loadVariant({ threads: 2 });
+  await untilWorkersRun(sdpa, 2);
+  const call = x(4, 1500, 32);
+  for (const blockMask of [masks.causal(1500), masks.window(1500, 1500, [300, 300])]) {
+    const before = workers.map(({ sent }) => sent.length);
+    const want = sdpa.attention(call, call, call, { blockMask });
+    assertSameBits(await sdpa.attentionAsync(call, call, call, { blockMask }), want);
+    for (const [i, { sent }] of workers.entries()) {
+      const slices = sent.slice(before[i]).filter((/** @type {any} */ { type }) => type === 'slice');
+      assert.ok(slices.length > 1, `worker ${i} got ${slices.length} slices`);
+      assert.equal(slices.filter((/** @type {any} */ { blocks }) => blocks).length, 1);
+    }
+  }
+  assertSameBits(
+    await sdpa.attentionAsync(call, call, call),
+    sdpa.attention(call, call, call),
+    'without one afterwards',
+  );
   sdpa.dispose();
 });
 

@@ -203,7 +203,7 @@ test('arguments are checked as by attention(), and reject', async () => {
   await assertRejects(call(query, key, tensor(2, 8, 8)), 'shape', /^value length is 8 but key length is 9$/);
   await assertRejects(call(query, key, value, { causal: true }), 'align-required', /^causal needs to know/);
   await assertRejects(call(query, key, value, { isCausal: true }), 'unknown-option', /no option 'isCausal'/);
-  await assertRejects(call(query, key, value, { dropout: {} }), 'unsupported', /'dropout'/);
+  await assertRejects(call(query, key, value, { dropout: {} }), 'type', /dropout needs p and seed/);
   await assertRejects(call(query, key, value, 5), 'type', /^options must be an object, got 5$/);
   await assertRejects(call(query, key, value, { out: new Float32Array(3) }), 'shape', /^out has 3 elements/);
   await assertRejects(call(query, key, value, { signal: {} }), 'type', /^signal must be an AbortSignal, got a Object$/);
