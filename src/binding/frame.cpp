@@ -34,6 +34,25 @@ class Reader {
     return data == nullptr ? std::span<const std::int32_t>() : std::span(data, size(Field::kBatch));
   }
 
+  std::span<const std::int32_t> ints(Field field, std::size_t count) const {
+    const auto* data = pointer<const std::int32_t>(field);
+    return data == nullptr ? std::span<const std::int32_t>() : std::span(data, count);
+  }
+
+  PerHead per_head(Field field, Field batch) const {
+    return {pointer<const float>(field), size(batch) > 1 ? size(Field::kNumHeads) : 0};
+  }
+
+  /// Key or value: contiguous, or with the strides of a cache.
+  InputView stored(Field data, Field dtype, Field stride, const Extents& extents, Layout layout) const {
+    Strides strides = contiguous_strides(extents, layout);
+    const std::size_t first = static_cast<std::size_t>(stride);
+    if (frame_[first + 2] != 0) {
+      for (std::size_t r = 0; r < 3; ++r) strides[r] = static_cast<std::size_t>(frame_[first + r]);
+    }
+    return {pointer<const void>(data), choice<DType>(dtype), extents, strides};
+  }
+
   std::int64_t bound(Field field) const {
     const double x = number(field);
     // -1 stands for "unlimited"; a count beyond every length is the same thing.
@@ -61,14 +80,22 @@ Call decode(const double* frame) {
   AttentionTensors& t = call.tensors;
   t.query = {f.pointer<const void>(Field::kQuery), f.choice<DType>(Field::kQueryDtype),
              Extents{batch, heads, seqlen_q, head_dim}, layout};
-  t.key = {f.pointer<const void>(Field::kKey), f.choice<DType>(Field::kKeyDtype),
-           Extents{batch, kv_heads, seqlen_kv, head_dim}, layout};
-  t.value = {f.pointer<const void>(Field::kValue), f.choice<DType>(Field::kValueDtype),
-             Extents{batch, kv_heads, seqlen_kv, head_dim_v}, layout};
+  t.key =
+      f.stored(Field::kKey, Field::kKeyDtype, Field::kKeyBatchStride, {batch, kv_heads, seqlen_kv, head_dim}, layout);
+  t.value = f.stored(Field::kValue, Field::kValueDtype, Field::kValueBatchStride,
+                     {batch, kv_heads, seqlen_kv, head_dim_v}, layout);
   const Extents out{batch, heads, seqlen_q, head_dim_v};
   t.out = {f.pointer<float>(Field::kOut), out, contiguous_strides(out, layout)};
   t.lse = {f.pointer<float>(Field::kLse), Extents{batch, heads, seqlen_q, 1}};
   t.scores = {f.pointer<float>(Field::kScores), Extents{batch, heads, seqlen_q, seqlen_kv}};
+  t.map = {f.pointer<const float>(Field::kKeyScales),
+           f.pointer<const float>(Field::kValueScales),
+           f.pointer<const std::int32_t>(Field::kPages),
+           f.size(Field::kPagesPerRow),
+           f.size(Field::kPageSize),
+           f.size(Field::kRingBegin),
+           f.size(Field::kRingSize),
+           f.pointer<const std::int32_t>(Field::kHeldFrom)};
 
   AttentionOptions& o = call.options;
   const Extents mask = f.extents(Field::kMaskBatch);
@@ -80,6 +107,19 @@ Call decode(const double* frame) {
   o.causal = f.number(Field::kCausal) != 0;
   o.window_left = f.bound(Field::kWindowLeft);
   o.window_right = f.bound(Field::kWindowRight);
+  o.chunk = static_cast<std::int64_t>(f.number(Field::kChunk));
+  o.global_keys = static_cast<std::int64_t>(f.number(Field::kGlobalKeys));
+  o.alibi_slopes = f.per_head(Field::kAlibiSlopes, Field::kAlibiBatch);
+  o.sinks = f.per_head(Field::kSinks, Field::kSinkBatch);
+  o.query_segments = f.ints(Field::kQuerySegments, batch * seqlen_q);
+  o.key_segments = f.ints(Field::kKeySegments, batch * seqlen_kv);
+  o.query_starts = f.ints(Field::kQueryStarts, f.size(Field::kSequences) + 1);
+  o.key_starts = f.ints(Field::kKeyStarts, f.size(Field::kSequences) + 1);
+  o.block_mask = {f.pointer<const std::uint32_t>(Field::kBlockTiles), f.pointer<const std::uint32_t>(Field::kBlockBits),
+                  f.size(Field::kBlockBatch), f.size(Field::kBlockHeads), f.size(Field::kBlockRows)};
+  o.dropout = {f.number(Field::kDropout), static_cast<std::uint32_t>(f.number(Field::kSeedLow)),
+               static_cast<std::uint32_t>(f.number(Field::kSeedHigh))};
+  o.origin = {f.size(Field::kCellBatch), f.size(Field::kCellHead), f.size(Field::kCellRow)};
   o.align = f.choice<Align>(Field::kAlign);
   o.query_offset = static_cast<std::int64_t>(f.number(Field::kQueryOffset));
   o.query_offsets = f.per_batch(Field::kQueryOffsets);

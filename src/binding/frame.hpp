@@ -52,6 +52,42 @@ enum class Field : std::uint8_t {
   kAlign,
   kQueryOffset,
   kScoresStage,
+  kAlibiSlopes,
+  kSinks,
+  kQuerySegments,
+  kKeySegments,
+  kQueryStarts,
+  kKeyStarts,
+  kBlockTiles,
+  kBlockBits,
+  kKeyScales,
+  kValueScales,
+  kPages,
+  kHeldFrom,
+  kAlibiBatch,
+  kSinkBatch,
+  kSequences,
+  kBlockBatch,
+  kBlockHeads,
+  kBlockRows,
+  kChunk,
+  kGlobalKeys,
+  kDropout,
+  kSeedLow,
+  kSeedHigh,
+  kCellBatch,
+  kCellHead,
+  kCellRow,
+  kKeyBatchStride,
+  kKeyHeadStride,
+  kKeyRowStride,
+  kValueBatchStride,
+  kValueHeadStride,
+  kValueRowStride,
+  kPageSize,
+  kPagesPerRow,
+  kRingBegin,
+  kRingSize,
   kCount_,
 };
 
@@ -59,7 +95,11 @@ inline constexpr const char* kFieldNames =
     "query,key,value,out,lse,scores,mask,bias,query_lengths,kv_lengths,query_offsets,workspace,workspace_bytes,"
     "query_dtype,key_dtype,value_dtype,bias_dtype,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,"
     "layout,mask_batch,mask_heads,mask_rows,mask_columns,bias_batch,bias_heads,bias_rows,bias_columns,scale,softcap,"
-    "causal,window_left,window_right,align,query_offset,scores_stage";
+    "causal,window_left,window_right,align,query_offset,scores_stage,alibi_slopes,sinks,query_segments,key_segments,"
+    "query_starts,key_starts,block_tiles,block_bits,key_scales,value_scales,pages,held_from,alibi_batch,sink_batch,"
+    "sequences,block_batch,block_heads,block_rows,chunk,global_keys,dropout,seed_low,seed_high,cell_batch,cell_head,"
+    "cell_row,key_batch_stride,key_head_stride,key_row_stride,value_batch_stride,value_head_stride,value_row_stride,"
+    "page_size,pages_per_row,ring_begin,ring_size";
 
 struct Call {
   AttentionTensors tensors;

@@ -5,6 +5,8 @@
 
 #include "kernels/kernel_table.hpp"
 #include "sdpa/attention.hpp"
+#include "sdpa/gradients.hpp"
+#include "sdpa/weights.hpp"
 
 namespace sdpa::core {
 
@@ -16,5 +18,18 @@ WorkspaceSize attention_workspace_bytes(const kernels::KernelTable& table, const
                                         const AttentionOptions& options);
 Status attention(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
                  std::span<std::byte> workspace);
+
+/// attention_backward() and its workspace likewise.
+WorkspaceSize attention_backward_workspace_bytes(const kernels::KernelTable& table, const BackwardTensors& tensors,
+                                                 const AttentionOptions& options);
+Status attention_backward(const kernels::KernelTable& table, const BackwardTensors& tensors,
+                          const AttentionOptions& options, std::span<std::byte> workspace);
+
+/// attention_weights() and its workspace likewise.
+WorkspaceSize attention_weights_workspace_bytes(const kernels::KernelTable& table, const WeightsTensors& tensors,
+                                                const WeightsRequest& request, const AttentionOptions& options);
+Status attention_weights(const kernels::KernelTable& table, const WeightsTensors& tensors,
+                         const WeightsRequest& request, const AttentionOptions& options,
+                         std::span<std::byte> workspace);
 
 }  // namespace sdpa::core

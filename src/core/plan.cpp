@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/block_builder.hpp"
+
 namespace sdpa::core {
 namespace {
 
@@ -30,8 +32,10 @@ std::size_t heads_per_block(const kernels::KernelTable& table, std::size_t seqle
 }  // namespace
 
 Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, AttentionPlan& plan) {
+  const bool pieces = tensors.map.page_size != 0 || tensors.map.ring_size != 0;
   const kernels::WorkspaceShape shape{tensors.query.extent(3), tensors.value.extent(3),
-                                      tensors.key.dtype() != DType::kFloat32, tensors.value.dtype() != DType::kFloat32};
+                                      pieces || tensors.key.dtype() != DType::kFloat32,
+                                      pieces || tensors.value.dtype() != DType::kFloat32, false};
   // The kernel's pieces are a few hundred rows of either head size.
   constexpr std::size_t kMostRows = 4096;
   const std::size_t limit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
@@ -40,7 +44,7 @@ Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tens
   const std::size_t kv_heads = tensors.key.extent(1);
   plan.heads_per_block =
       heads_per_block(table, tensors.query.extent(2), kv_heads == 0 ? 1 : tensors.query.extent(1) / kv_heads);
-  plan.bounds_bytes = round_up(2 * table.rows_per_block * sizeof(std::size_t), kWorkspaceAlignment);
+  plan.bounds_bytes = BlockBuilder::bytes_for(table);
   plan.kernel_bytes = table.workspace_floats(shape) * sizeof(float);
   return StatusCode::kOk;
 }

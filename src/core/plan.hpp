@@ -11,7 +11,7 @@ namespace sdpa::core {
 struct AttentionPlan {
   std::size_t rows_per_block = 0;   // of each head
   std::size_t heads_per_block = 1;  // query heads of one key head that are stacked
-  std::size_t bounds_bytes = 0;     // key_begin and key_end of one block, at the workspace's start
+  std::size_t bounds_bytes = 0;     // RowBounds of one block, at the workspace's start
   std::size_t kernel_bytes = 0;     // what the kernel wants, behind them
   std::size_t bytes() const { return bounds_bytes + kernel_bytes; }
 };

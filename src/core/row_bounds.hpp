@@ -1,4 +1,4 @@
-// Positions: which keys a query row may see by causal, window and lengths. One number, p = i + offset, serves them all.
+// From positions, lengths and segments to the interval of keys that each query row sees, and the hole in it.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,48 @@
 
 namespace sdpa::core {
 
-/// The absolute position of query 0 of batch row `b`.
+/// Position of query 0 of batch row b on the axis of the keys; packed sequences have their own.
 std::int64_t query_offset(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv);
 
-/// Whether an option depends on the position of the query.
+/// Whether the result depends on where the queries stand.
 bool is_positional(const AttentionOptions& options);
 
-/// Half-open intervals of keys for query rows [first, first + rows) of batch row `b`; {0, 0} for a row that sees
-/// nothing.
-void row_bounds(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv,
-                std::size_t first, std::size_t rows, std::size_t* key_begin, std::size_t* key_end);
+/// What each row of a block sees: keys [key_begin, key_end) less [hole_begin, hole_end); {0, 0} where nothing.
+struct RowBounds {
+  std::size_t* key_begin;
+  std::size_t* key_end;
+  std::size_t* hole_begin;
+  std::size_t* hole_end;
+  std::int64_t* position;  // on the axis of the keys
+  bool has_holes;          // of some row of the block
+};
+
+/// The rows of one batch entry.
+class RowRules {
+ public:
+  RowRules(const AttentionTensors& tensors, const AttentionOptions& options, std::size_t b);
+
+  /// Fills rows [first, first + rows) in.
+  void fill(std::size_t first, std::size_t rows, RowBounds& bounds) const;
+
+  /// Segments that the intervals do not express: the kernel compares ids.
+  bool compares_segments() const { return compares_segments_; }
+
+ private:
+  struct Row;
+  Row row(std::size_t i) const;
+
+  const AttentionOptions& options_;
+  std::size_t b_;
+  std::int64_t seqlen_q_;
+  std::int64_t seqlen_kv_;
+  std::int64_t queries_;
+  std::int64_t keys_;
+  std::int64_t offset_;
+  std::int64_t held_from_ = 0;
+  std::int64_t ring_begin_ = 0;
+  bool compares_segments_ = false;
+  bool has_sorted_segments_ = false;
+};
 
 }  // namespace sdpa::core

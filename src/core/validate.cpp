@@ -25,6 +25,7 @@ bool is_empty(const Extents& extents) {
   return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0;
 }
 
+// Types of any input; int8 needs the scales of a cache.
 bool is_dtype(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
 bool broadcasts(const Extents& extents, const Extents& full) {
@@ -48,9 +49,32 @@ bool lengths_are_valid(std::span<const std::int32_t> lengths, std::size_t batch,
   return true;
 }
 
+bool is_stored_dtype(DType dtype) { return is_dtype(dtype) || dtype == DType::kInt8; }
+
+// What a cache says of its own rows. It made them, so its pages are not walked.
+Status validate_map(const AttentionTensors& t) {
+  const KeyValueMap& map = t.map;
+  if ((t.key.dtype() == DType::kInt8 && map.key_scales == nullptr) ||
+      (t.value.dtype() == DType::kInt8 && map.value_scales == nullptr)) {
+    return StatusCode::kInvalidMap;
+  }
+  if (map.page_size != 0 && (map.pages == nullptr || map.ring_size != 0)) return StatusCode::kInvalidMap;
+  if (map.page_size != 0 && map.pages_per_row < (t.key.extent(2) + map.page_size - 1) / map.page_size) {
+    return StatusCode::kInvalidMap;
+  }
+  if (map.held_from != nullptr) {
+    for (std::size_t b = 0; b < t.query.extent(0); ++b) {
+      if (map.held_from[b] < 0) return StatusCode::kInvalidMap;
+    }
+  }
+  return StatusCode::kOk;
+}
+
 Status validate_shapes(const AttentionTensors& t) {
   const auto &q = t.query, &k = t.key, &v = t.value;
-  if (!is_dtype(q.dtype()) || !is_dtype(k.dtype()) || !is_dtype(v.dtype())) return StatusCode::kInvalidDtype;
+  if (!is_dtype(q.dtype()) || !is_stored_dtype(k.dtype()) || !is_stored_dtype(v.dtype())) {
+    return StatusCode::kInvalidDtype;
+  }
   if (k.extent(0) != q.extent(0) || v.extent(0) != q.extent(0)) return StatusCode::kBatchMismatch;
   if (k.extent(1) != v.extent(1)) return StatusCode::kHeadsMismatch;
   if (k.extent(1) == 0 ? q.extent(1) != 0 : q.extent(1) % k.extent(1) != 0) return StatusCode::kHeadsNotMultiple;
@@ -83,6 +107,39 @@ Status validate_shapes(const AttentionTensors& t) {
   return StatusCode::kOk;
 }
 
+// Ascending from 0 to at most `length`.
+bool starts_are_valid(std::span<const std::int32_t> starts, std::size_t length) {
+  if (starts.empty() || starts.front() != 0) return false;
+  for (std::size_t s = 1; s < starts.size(); ++s) {
+    if (starts[s] < starts[s - 1]) return false;
+  }
+  return static_cast<std::size_t>(starts.back()) <= length;
+}
+
+Status validate_packing(const AttentionTensors& t, const AttentionOptions& o) {
+  const std::size_t batch = t.query.extent(0);
+  const std::size_t seqlen_q = t.query.extent(2);
+  const std::size_t seqlen_kv = t.key.extent(2);
+  const bool has_segments = !o.query_segments.empty() || !o.key_segments.empty();
+  if (has_segments && (o.query_segments.size() != batch * seqlen_q || o.key_segments.size() != batch * seqlen_kv)) {
+    return StatusCode::kInvalidSegments;
+  }
+  const bool is_packed = !o.query_starts.empty() || !o.key_starts.empty();
+  if (is_packed && (batch != 1 || o.query_starts.size() != o.key_starts.size() ||
+                    // A piece of a call has the starts of the whole: its own rows may be fewer.
+                    !starts_are_valid(o.query_starts, std::numeric_limits<std::int32_t>::max()) ||
+                    !starts_are_valid(o.key_starts, seqlen_kv))) {
+    return StatusCode::kInvalidStarts;
+  }
+  const BlockMask& mask = o.block_mask;
+  if (mask.tiles != nullptr &&
+      ((mask.batch != 1 && mask.batch < o.origin.batch + batch) ||
+       (mask.heads != 1 && mask.heads < o.origin.head + t.query.extent(1)) || mask.rows < o.origin.row + seqlen_q)) {
+    return StatusCode::kBlockMaskShape;
+  }
+  return StatusCode::kOk;
+}
+
 Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
   const std::size_t batch = t.query.extent(0);
   const std::size_t seqlen_q = t.query.extent(2);
@@ -101,7 +158,11 @@ Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
   if (o.align > Align::kOffset) return StatusCode::kInvalidOffset;
   if (o.query_offset < -kOffsetLimit || o.query_offset > kOffsetLimit) return StatusCode::kInvalidOffset;
   // No query, no question.
-  if (o.align == Align::kUnset && seqlen_q != seqlen_kv && is_positional(o) &&
+  if (o.chunk < 0) return StatusCode::kInvalidChunk;
+  if (o.global_keys < 0) return StatusCode::kInvalidGlobalKeys;
+  if (!(o.dropout.probability >= 0 && o.dropout.probability <= 1)) return StatusCode::kInvalidDropout;
+  if (const Status status = validate_packing(t, o); !status.ok()) return status;
+  if (o.align == Align::kUnset && seqlen_q != seqlen_kv && is_positional(o) && o.query_starts.empty() &&
       !is_empty({batch, full[1], seqlen_q, 1})) {
     return StatusCode::kAlignRequired;
   }
@@ -116,7 +177,8 @@ Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
 }  // namespace
 
 Status validate(const AttentionTensors& tensors, const AttentionOptions& options) {
-  const Status status = validate_shapes(tensors);
+  Status status = validate_shapes(tensors);
+  if (status.ok()) status = validate_map(tensors);
   return status.ok() ? validate_options(tensors, options) : status;
 }
 

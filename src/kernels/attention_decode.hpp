@@ -16,9 +16,11 @@
 
 namespace sdpa::kernels {
 
-/// Whether attend_row will do: one row, and no cell that it sees is treated differently from another.
+/// Whether attend_row will do outside of holes: one row, and no cell that it sees is treated differently from another.
 inline bool is_plain_row(const AttentionBlock& block) {
-  return block.rows == 1 && block.mask.data == nullptr && block.bias.data == nullptr && block.softcap == 0.0;
+  return block.rows == 1 && block.mask.data == nullptr && block.bias.data == nullptr && block.softcap == 0.0 &&
+         block.alibi == nullptr && block.block_mask.tiles == nullptr && block.query_segments == nullptr &&
+         block.dropout.threshold == 0;
 }
 
 /// Step 4, eight vectors of columns at a time.

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "kernels/attention_workspace.hpp"
+#include "kernels/cells.hpp"
 #include "kernels/score_tile.hpp"
 
 namespace sdpa::kernels {
@@ -58,20 +59,21 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
     for (std::size_t first = 0; first < block.rows; first += kPanel) {
       const Panel panel = panel_at<Arch>(first, block.rows);
       const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, panel.rows);
-      const KeyRange keys = masked ? within_tile(range.any, tile) : whole;
+      KeyRange keys = masked ? within_tile(range.any, tile) : whole;
+      KeyRange all = within_tile(range.all, tile);
+      PanelMask<Arch> mask;
+      const bool by_cell = masked && block.has_cells() && !keys.empty();
+      if (by_cell) {
+        read_cells<Arch>(block, panel, tile, keys, mask);
+        all = keys;
+      }
       float* scores = workspace.scores + first;
       for (std::size_t j = 0; j < tile.size(); ++j) {
         for (std::size_t r = 0; r < panel.rows; ++r) scores[j * kScoreStride<Arch> + r] = kMasked;
       }
       if (!keys.empty()) {
         capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, scores);
-        if (masked) {
-          PanelMask<Arch> mask;
-          const bool has_mask = block.mask.data != nullptr;
-          if (has_mask) read_panel_mask<Arch>(block, panel, tile.begin, keys, mask);
-          mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(range.all, tile), has_mask ? &mask : nullptr,
-                            scores);
-        }
+        if (masked) mask_scores<Arch>(block, panel, tile.begin, keys, all, by_cell ? &mask : nullptr, scores);
       }
       if (!weights) {
         write_panel<Arch>(block, panel, tile, scores, [](float s, std::size_t) { return s; });

@@ -5,9 +5,10 @@
 //
 // Queries are packed once. Per tile of kBc keys that some row sees:
 //   1. S^T = K Q^T       lanes across queries, [key][row]              qk_tile.hpp
-//   2. softcap, bias, masks where the tile is partial                  score_mod.hpp, mask.hpp
+//   2. softcap, bias, masks where the tile is partial                  score_mod.hpp, bias.hpp, cells.hpp, mask.hpp
 //   3. m, l, weights     no horizontal step                            online_softmax.hpp
 //   4. O = alpha O + P V lanes along columns, P read by splats         pv_tile.hpp
+// with dropout of weights before step 4 where it is asked for (dropout.hpp),
 // and one division by l at the end. K, V and out stay where they lie; only Q is copied. Traffic per block: K and V
 // once.
 //
@@ -21,85 +22,43 @@
 #include "kernels/attention_decode.hpp"
 #include "kernels/attention_scores.hpp"
 #include "kernels/attention_workspace.hpp"
+#include "kernels/dropout.hpp"
 #include "kernels/online_softmax.hpp"
 #include "kernels/pv_tile.hpp"
 #include "kernels/score_tile.hpp"
+#include "kernels/tile_cells.hpp"
 
 namespace sdpa::kernels {
 
-/// Weights of keys that a panel did not compute are 0 where its neighbours' products run over them.
+/// Steps 1 to 3 for every panel: weights of cells.seen in workspace.scores.
 template <class Arch>
-void clear_weights(KeyRange keys, std::size_t vectors, float* weights) {
-  const auto zero = simd::splat<Arch>(0.0F);
-  for (std::size_t j = keys.begin; j < keys.end; ++j) {
-    float* w = weights + j * kScoreStride<Arch>;
-    for (std::size_t v = 0; v < vectors; ++v) simd::store<Arch>(w + v * simd::kWidth<Arch>, zero);
-  }
-}
-
-/// What does not change from tile to tile of a block: what its panels and its register tiles of rows may see.
-template <class Arch>
-struct BlockRanges {
-  static constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
-  static constexpr std::size_t kMr = TileSize<Arch>::kMr;
-
-  RowsRange block;
-  RowsRange panel[kScoreStride<Arch> / kPanel];
-  RowTiles tiles;
-  KeyRange tile[kScoreStride<Arch> / kMr + 1];  // of each register tile of rows
-
-  explicit BlockRanges(const AttentionBlock& b) : block(range_of_rows<Arch>(b.key_begin, b.key_end, b.rows)) {
-    for (std::size_t first = 0, p = 0; first < b.rows; first += kPanel, ++p) {
-      panel[p] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, panel_at<Arch>(first, b.rows).rows);
-    }
-    tiles = split_rows<kMr>(b.rows);
-    for (std::size_t t = 0, first = 0; t < tiles.count(); first += tiles.rows_of(t), ++t) {
-      tile[t] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, tiles.rows_of(t)).any;
-    }
-  }
-};
-
-/// What the weights of a tile turned out to be.
-struct TileWeights {
-  bool any = false;      // some row weighs some key
-  bool partial = false;  // a mask or a bias excludes some cell
-};
-
-/// Steps 1 to 3 for every panel: weights of `seen` (what the block sees of the tile) in workspace.scores.
-template <class Arch>
-SDPA_NOINLINE TileWeights weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
-                                     KeyRange tile, KeyRange seen, const AttentionWorkspace<Arch>& workspace) {
+SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
+                              KeyRange tile, TileCells<Arch>& cells, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
+  const KeyRange seen = cells.seen;
   const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
-  TileWeights weights;
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const Panel panel = panel_at<Arch>(first, block.rows);
-    const KeyRange keys = within_tile(ranges.panel[p].any, tile);
+    const KeyRange keys = cells.keys[p];
     float* scores = workspace.scores + first;
-    PanelMask<Arch> mask;
-    Coverage coverage = keys.empty() ? Coverage::kEmpty : Coverage::kFull;
-    if (block.mask.data != nullptr && !keys.empty()) {
-      coverage = read_panel_mask<Arch>(block, panel, tile.begin, keys, mask);
-      if (coverage != Coverage::kFull) weights.partial = true;
-    }
-    if (coverage == Coverage::kEmpty) {
+    if (keys.empty()) {
       clear_weights<Arch>(seen, panel.vectors, scores);
       for (std::size_t r = 0; r < panel.rows; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
-    weights.any = true;
     capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries,
                         ahead_of<Arch>(block, tile.begin + keys.begin, kMrSingle), scores);
-    if (mask_scores<Arch>(block, panel, tile.begin, keys, within_tile(ranges.panel[p].all, tile),
-                          coverage == Coverage::kPartial ? &mask : nullptr, scores)) {
-      weights.partial = true;
+    const KeyRange all = cells.by_cell ? keys : within_tile(ranges.panel[p].all, tile);
+    if (mask_scores<Arch>(block, panel, tile.begin, keys, all,
+                          cells.coverage[p] == Coverage::kPartial ? &cells.mask[p] : nullptr, scores)) {
+      cells.partial = true;
     }
     online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
                          workspace.alpha + first);
+    if (block.dropout.threshold != 0) apply_dropout<Arch>(block, panel, tile.begin, keys, scores);
     clear_weights<Arch>({seen.begin, keys.begin}, panel.vectors, scores);
     clear_weights<Arch>({keys.end, seen.end}, panel.vectors, scores);
   }
-  return weights;
 }
 
 /// Step 4 where a value that some row may not see is NaN or infinite.
@@ -119,44 +78,58 @@ SDPA_NOINLINE void accumulate_selected(const AttentionBlock& block, const ValueT
 /// Step 4 of two vectors of columns from column c on, for every row.
 template <class Arch>
 SDPA_INLINE void accumulate_columns(const BlockRanges<Arch>& ranges, const ValueTile& value, KeyRange tile,
-                                    KeyRange seen, bool fresh, std::size_t c,
+                                    const TileCells<Arch>& cells, bool fresh, std::size_t c,
                                     const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
   const ValueTile::Columns columns = value.columns_from<Arch>(c);
   for (std::size_t t = 0, first = 0; t < ranges.tiles.count(); first += ranges.tiles.rows_of(t), ++t) {
-    const KeyRange keys = within_tile(ranges.tile[t], tile);
+    KeyRange keys = within_tile(ranges.tile[t], tile);
+    if (cells.by_cell) keys = intersect(keys, cells.of_rows(first, ranges.tiles.rows_of(t)));
     // The first tile writes every row, also those that see nothing of it yet.
     if (!fresh && keys.empty()) continue;
-    const float* weights = workspace.scores + keys.begin * kScoreStride<Arch> + first;
-    const float* v = columns.data + (keys.empty() ? 0 : (keys.begin - seen.begin) * columns.stride);
+    const std::size_t begin = keys.empty() ? cells.seen.begin : keys.begin;
+    const float* weights = workspace.scores + begin * kScoreStride<Arch> + first;
+    const float* v = columns.data + (begin - cells.seen.begin) * columns.stride;
     float* out = workspace.out + c * kScoreStride<Arch> + first * kColumns;
     pv_rows<Arch>(weights, v, columns.stride, keys.size(), fresh, workspace.alpha + first, out,
                   ranges.tiles.rows_of(t));
   }
 }
 
-/// Step 4 for every row. `excludes`: a mask or a bias excludes a cell of the tile. Columns outside, rows inside: two
-/// vectors of V's columns are a few KiB that stay in the first-level cache while all rows of the block run over them.
+/// Step 4 for every row. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
+/// first-level cache while all rows of the block run over them.
 template <class Arch>
 SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
-                                   KeyRange seen, bool excludes, bool fresh,
+                                   const TileCells<Arch>& cells, bool fresh,
                                    const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
+  const KeyRange seen = cells.seen;
   const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
   const KeyRange all = within_tile(ranges.block.all, tile);
-  const bool partial = excludes || all.begin > seen.begin || all.end < seen.end;
+  const bool partial = cells.partial || all.begin > seen.begin || all.end < seen.end;
   if (partial && !values_are_finite<Arch>(value, seen.size())) {
     accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
     return;
   }
   for (std::size_t c = 0; c < block.head_dim_v; c += kColumns) {
-    accumulate_columns<Arch>(ranges, value, tile, seen, fresh, c, workspace);
+    accumulate_columns<Arch>(ranges, value, tile, cells, fresh, c, workspace);
   }
 }
 
-/// out = O / l, lse = m + ln l; zeros and -infinity for rows that saw nothing.
+/// m and l before the first key: those of a sink where the head has one, as if it were a key without a value.
 template <class Arch>
-SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
+void begin_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
+  for (std::size_t r = 0; r < AttentionWorkspace<Arch>::kRows; ++r) {
+    const bool has_sink = block.sinks != nullptr && r < block.rows;
+    workspace.m[r] = has_sink ? block.sinks[block.head_of(r)] : kMasked;
+    workspace.l[r] = workspace.m[r] == kMasked ? 0.0F : 1.0F;
+  }
+}
+
+/// out = O / l, lse = m + ln l; zeros for rows that saw nothing, with the sink's lse or -infinity. `fresh`: nobody
+/// wrote to workspace.out.
+template <class Arch>
+SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto zero = simd::splat<Arch>(0.0F);
   const std::size_t whole = block.head_dim_v - block.head_dim_v % kW;
@@ -170,11 +143,12 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, const AttentionWorks
       block.lse[block.row_offset(r, block.lse_head_stride, block.lse_stride)] =
           empty ? kMasked : static_cast<float>(lse);
     }
-    if (empty) {
+    if (empty || fresh) {
       for (std::size_t c = 0; c < block.head_dim_v; ++c) to[c] = 0.0F;
       continue;
     }
-    const auto share = simd::splat<Arch>(1.0F / l);
+    const float kept = block.dropout.threshold == 0 ? 1.0F : block.dropout.factor;
+    const auto share = simd::splat<Arch>(kept / l);
     // Adding 0 makes -0 the same 0 on every path.
     const auto result = [&](std::size_t c) {
       const float* from = workspace.out + (c / kColumnBlock<Arch> * kScoreStride<Arch> + r) * kColumnBlock<Arch>;
@@ -194,30 +168,30 @@ void attention_block(const AttentionBlock& block, float* memory) {
   using Workspace = AttentionWorkspace<Arch>;
   const Workspace workspace = Workspace::at(memory, workspace_shape(block));
   const ScoreMod mod = make_score_mod(block.scale, block.softcap);
-  for (std::size_t r = 0; r < Workspace::kRows; ++r) {
-    workspace.m[r] = kMasked;
-    workspace.l[r] = 0.0F;
-  }
+  begin_rows<Arch>(block, workspace);
   pack_queries<Arch>(block, mod.query_factor, workspace.queries);
 
   const BlockRanges<Arch> ranges(block);
   const KeyRange any = ranges.block.any;
+  const KeyRange hole = common_hole(block);
   const bool plain_row = is_plain_row(block);
+  TileCells<Arch> cells;
   bool fresh = true;
   for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
     const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
-    const KeyRange seen = within_tile(any, tile);
-    if (plain_row) {
-      attend_row<Arch>(block, mod, tile, seen, fresh, workspace);
+    if (excludes_tile(block, tile, hole)) continue;
+    if (plain_row && !meets_hole(block, tile)) {
+      attend_row<Arch>(block, mod, tile, within_tile(any, tile), fresh, workspace);
       fresh = false;
       continue;
     }
-    const TileWeights weights = weigh_tile<Arch>(block, mod, ranges, tile, seen, workspace);
-    if (!weights.any) continue;
-    accumulate_tile<Arch>(block, ranges, tile, seen, weights.partial, fresh, workspace);
+    classify_tile<Arch>(block, ranges, tile, cells);
+    if (cells.seen.empty()) continue;
+    weigh_tile<Arch>(block, mod, ranges, tile, cells, workspace);
+    accumulate_tile<Arch>(block, ranges, tile, cells, fresh, workspace);
     fresh = false;
   }
-  finish_rows<Arch>(block, workspace);
+  finish_rows<Arch>(block, fresh, workspace);
   if (block.scores != nullptr) write_scores<Arch>(block, workspace);
 }
 

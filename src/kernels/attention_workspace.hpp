@@ -16,8 +16,8 @@ struct AttentionWorkspace {
   float* scores;   // [kBc][kRows]: scores, then weights
   float* out;      // [column block][kRows][2 vectors]: the unnormalised accumulator
   float* tail;     // [kBc][2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
-  float* keys;     // [kBc][head_dim] widened, where the key is 16-bit
-  float* values;   // [kBc][head_dim_v] widened, where the value is 16-bit
+  float* keys;     // [kBc][head_dim] where the key is not float32 or not one piece
+  float* values;   // [kBc][head_dim_v], likewise
   float* m;        // [kRows] each
   float* l;
   float* alpha;
@@ -58,7 +58,9 @@ struct AttentionWorkspace {
 };
 
 inline WorkspaceShape workspace_shape(const AttentionBlock& block) {
-  return {block.head_dim, block.head_dim_v, block.key.dtype != DType::kFloat32, block.value.dtype != DType::kFloat32};
+  const bool pieces = block.map.active();
+  return {block.head_dim, block.head_dim_v, pieces || block.key.dtype != DType::kFloat32,
+          pieces || block.value.dtype != DType::kFloat32, false};
 }
 
 }  // namespace sdpa::kernels

@@ -73,17 +73,4 @@ SDPA_NOINLINE bool apply_bias(const AttentionBlock& block, const Panel& panel, s
   return xsimd::any(excluded);
 }
 
-/// Whether the mask and the bias let row `row` of the block see key `key`.
-inline bool is_allowed(const AttentionBlock& block, std::size_t row, std::size_t key) {
-  const auto& mask = block.mask;
-  const auto& bias = block.bias;
-  if (mask.data != nullptr &&
-      mask.data[block.row_offset(row, mask.head_stride, mask.row_stride) + key * mask.column_stride] == 0) {
-    return false;
-  }
-  return bias.data == nullptr ||
-         read_element(bias.data, block.bias_dtype,
-                      block.row_offset(row, bias.head_stride, bias.row_stride) + key * bias.column_stride) != kMasked;
-}
-
 }  // namespace sdpa::kernels

@@ -14,6 +14,41 @@ struct InputRows {
   const void* data;
   DType dtype;
   std::size_t stride;
+  std::size_t page_stride;  // elements between pages, see RowMap
+  const float* scales;      // kInt8: one per row, laid out as the rows are
+};
+
+/// Where the rows of key and value lie: row j in slot j, from ring_begin on in slot ring_begin + (j - ring_begin) %
+/// ring_size where that is not 0; with page_size, slot s is row s % page_size of page pages[s / page_size].
+struct RowMap {
+  const std::int32_t* pages;
+  std::size_t page_size;
+  std::size_t ring_begin;
+  std::size_t ring_size;
+  bool active() const { return page_size != 0 || ring_size != 0; }
+};
+
+/// Rows and keys of a tile of a block mask.
+inline constexpr std::size_t kMaskTile = 64;
+
+/// A block mask from the row of the block's row 0 on, see BlockMask in sdpa/options.hpp; tiles = nullptr where absent.
+struct BlockMaskRows {
+  const std::uint32_t* tiles;
+  const std::uint32_t* bits;
+  std::size_t head_stride;  // tiles between heads
+  std::size_t columns;      // tiles of a row of tiles
+  std::size_t first_row;
+};
+
+/// Philox dropout of the weights, see Dropout in sdpa/options.hpp; threshold = 0: off.
+struct DropoutCells {
+  std::uint64_t threshold;  // a word below it drops its cell
+  float factor;             // 1 / (1 - probability)
+  std::uint32_t seed_low;
+  std::uint32_t seed_high;
+  std::uint32_t batch;
+  std::uint32_t head;  // of the block's first head
+  std::uint32_t row;   // of the block's row 0
 };
 
 /// A (head, row, column) operand that may be repeated along any dimension (stride 0); data = nullptr where absent.
@@ -30,8 +65,9 @@ enum class Stage : std::uint8_t { kNone, kScaled, kCapped, kBiased, kWeights };
 
 /// One block of query rows that share a key head: rows of one query head, or all rows of a few heads stacked, so that
 /// the keys and values are read once for all of them. Row r is row r % rows_per_head of head r / rows_per_head; strides
-/// count elements between heads and between rows. Row r may attend to keys key_begin[r] <= j < key_end[r], less those
-/// that the mask excludes and those whose bias is -infinity.
+/// count elements between heads and between rows. Row r may attend to keys key_begin[r] <= j < key_end[r], less
+/// hole_begin[r] <= j < hole_end[r], lost_begin <= j < lost_end, those of other segments, those that a mask excludes
+/// and those whose bias is -infinity.
 struct AttentionBlock {
   InputRows query;  // `rows` rows
   std::size_t query_head_stride;
@@ -51,8 +87,20 @@ struct AttentionBlock {
   BroadcastRows<std::uint8_t> mask;
   BroadcastRows<void> bias;
   DType bias_dtype;
+  const float* alibi;            // nullptr or a slope for each head of the block
+  const std::int64_t* position;  // of each row on the axis of the keys; where alibi is given
+  const float* sinks;            // nullptr or a logit for each head of the block
+  BlockMaskRows block_mask;
+  const std::int32_t* query_segments;  // nullptr or one for each row of a head
+  const std::int32_t* key_segments;    // one for each key
+  DropoutCells dropout;
   const std::size_t* key_begin;
   const std::size_t* key_end;
+  const std::size_t* hole_begin;  // nullptr: no row has a hole
+  const std::size_t* hole_end;
+  std::size_t lost_begin;  // keys that a ring has lost
+  std::size_t lost_end;
+  RowMap map;        // of key and value
   std::size_t rows;  // 1 ... KernelTable::rows_per_block
   std::size_t rows_per_head;
   std::size_t num_keys;
@@ -67,14 +115,75 @@ struct AttentionBlock {
     if (r < rows_per_head) return r * row_stride;  // saves the division where heads are not stacked
     return r / rows_per_head * head_stride + r % rows_per_head * row_stride;
   }
+  /// Head, counted from the block's first, and row of row r.
+  constexpr std::size_t head_of(std::size_t r) const { return r < rows_per_head ? 0 : r / rows_per_head; }
+  constexpr std::size_t row_of(std::size_t r) const { return r < rows_per_head ? r : r % rows_per_head; }
+
+  /// Whether something other than the rows' intervals and the bias excludes cells.
+  constexpr bool has_cells() const {
+    return mask.data != nullptr || block_mask.tiles != nullptr || query_segments != nullptr || hole_begin != nullptr ||
+           lost_begin < lost_end;
+  }
+};
+
+/// One block of query rows of one head for the backward pass. `attention` says what the forward pass was (its out, lse
+/// and scores are not used); rows of d_out, lse and delta are those of the block.
+struct BackwardBlock {
+  AttentionBlock attention;
+  const float* d_out;
+  std::size_t d_out_stride;
+  const float* lse;  // of the forward pass
+  std::size_t lse_stride;
+  const float* delta;  // rowsum(d_out * out) less the gradient of lse
+  float* d_query;      // added to; times scale it is the gradient
+  std::size_t d_query_stride;
+  float* d_bias;                  // nullptr or where row 0, key 0 of the bias's gradient is; added to
+  std::size_t d_bias_row_stride;  // 0 where it is repeated, as for the column
+  std::size_t d_bias_column_stride;
+  double* d_alibi;  // nullptr or the sum of dS |p - j|; added to
+};
+
+/// Where the gradients of a tile of keys go.
+struct BackwardKeys {
+  float* d_key;
+  std::size_t d_key_stride;
+  float* d_value;
+  std::size_t d_value_stride;
+  std::size_t head_dim;
+  std::size_t head_dim_v;
+  double scale;
+};
+
+/// What is wanted of the weights of a block, see WeightsKind in sdpa/weights.hpp.
+enum class WeightsUse : std::uint8_t { kRows, kColumns, kTopK, kStats, kSum, kMax };
+
+/// One block of query rows of one head, of whose weights something is wanted. `attention` says what the forward pass is
+/// (its value, out, lse, scores and dropout are not used). Results of the block's rows lie one behind the other.
+struct WeightsBlock {
+  AttentionBlock attention;
+  const float* lse;  // of the forward pass; nullptr: computed
+  std::size_t lse_stride;
+  WeightsUse use;
+  float* values;              // num_keys, num_picks, top_k or 1 a row
+  std::int32_t* indices;      // top_k or 1 a row
+  float* entropy;             // 1 a row
+  const std::int32_t* picks;  // kColumns: keys, ascending
+  std::size_t num_picks;
+  std::size_t top_k;
+  const std::int32_t* row_cells;     // kSum, kMax: starts of cells of rows, from the one of the block's row 0 on
+  const std::int32_t* column_cells;  // num_column_cells + 1 starts of cells of keys; nullptr: each key is one
+  std::size_t num_column_cells;
+  std::size_t first_row;  // the block's row 0 as row_cells count
+  double* cells;          // (row cells, num_column_cells); added to
 };
 
 /// What the size of a workspace depends on.
 struct WorkspaceShape {
   std::size_t head_dim;
   std::size_t head_dim_v;
-  bool wide_key;    // key is not float32
-  bool wide_value;  // value is not float32
+  bool wide_key;    // key is not float32, or not one piece
+  bool wide_value;  // value is not float32, or not one piece
+  bool wide_query;  // query is not float32; for the backward pass
 };
 
 struct KernelTable {
@@ -88,6 +197,20 @@ struct KernelTable {
   std::size_t (*workspace_floats)(const WorkspaceShape&);
   /// Computes one block. `workspace` is 64-byte aligned.
   void (*attention_block)(const AttentionBlock&, float* workspace);
+
+  /// The backward pass goes by tiles of keys: begin, every block of every query head that shares the keys, end.
+  std::size_t (*backward_workspace_floats)(const WorkspaceShape&);
+  void (*backward_begin)(const WorkspaceShape&, float* workspace);
+  /// Adds what the keys [tile_begin, tile_begin + keys_per_tile) and one block have to do with each other.
+  void (*backward_block)(const BackwardBlock&, std::size_t tile_begin, float* workspace);
+  /// Writes the gradients of `keys` keys, the tile's.
+  void (*backward_end)(const WorkspaceShape&, const BackwardKeys&, std::size_t keys, float* workspace);
+
+  /// Hands one block's weights out. Its workspace is that of attention_block() with a head_dim_v of 0.
+  void (*weights_block)(const WeightsBlock&, float* workspace);
+
+  /// One element of a tensor, widened.
+  float (*read_element)(const void* data, DType dtype, std::size_t index);
 
   /// a * b + c in every lane, as the kernels compute it; lane 0 comes back. For tests.
   float (*madd)(float a, float b, float c);

@@ -1,7 +1,9 @@
 // The kernel table of one instruction set. Included by arch/*.cpp alone.
 #pragma once
 
+#include "kernels/attention_backward.hpp"
 #include "kernels/attention_tiled.hpp"
+#include "kernels/attention_weights.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/peak.hpp"
 
@@ -16,6 +18,12 @@ constexpr KernelTable make_table(const char* name) {
           kBc,
           &AttentionWorkspace<Arch>::floats,
           &attention_block<Arch>,
+          &BackwardWorkspace<Arch>::floats,
+          &backward_begin<Arch>,
+          &backward_block<Arch>,
+          &backward_end<Arch>,
+          &weights_block<Arch>,
+          &read_element,
           &madd_probe<Arch>,
           &exp_probe<Arch>,
           &tanh_probe<Arch>,

@@ -29,6 +29,12 @@ constexpr KeyRange intersect(KeyRange a, KeyRange b) {
   return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
 }
 
+/// `range` (keys of the operand) cut to a tile and counted from its first key; {0, 0} where nothing is left.
+constexpr KeyRange within_tile(KeyRange range, KeyRange tile) {
+  const KeyRange cut = intersect(range, tile);
+  return cut.empty() ? KeyRange{0, 0} : KeyRange{cut.begin - tile.begin, cut.end - tile.begin};
+}
+
 /// What some (`any`) and what all (`all`) of the rows may see.
 struct RowsRange {
   KeyRange any;

@@ -1,8 +1,7 @@
 // Rows in their storage types to float32 in the order that the kernels want.
 //
-// Queries are packed once per block: panels of 2 vectors of rows, [panel][d][row], times a factor. 16-bit keys and
-// values are widened a tile at a time, so that no tensor is ever expanded as a whole. Rows and columns beyond the
-// operand are zeros in the workspace; nothing outside the operand is read.
+// Queries are packed once per block: panels of 2 vectors of rows, [panel][d][row], times a factor. Rows and columns
+// beyond the operand are zeros in the workspace; nothing outside the operand is read.
 #pragma once
 
 #include <bit>
@@ -39,22 +38,10 @@ SDPA_INLINE float read_element(const void* data, DType dtype, std::size_t index)
       return float16_to_float(static_cast<const std::uint16_t*>(data)[index]);
     case DType::kBFloat16:
       return bfloat16_to_float(static_cast<const std::uint16_t*>(data)[index]);
+    case DType::kInt8:
+      break;  // has a scale per row: see key_rows.hpp
   }
   return 0.0F;
-}
-
-/// (rows, columns) of 16-bit floats to contiguous float32.
-template <class Arch>
-SDPA_NOINLINE void widen_rows(const InputRows& source, std::size_t first_row, std::size_t rows, std::size_t columns,
-                              float* to) {
-  const auto* from = static_cast<const std::uint16_t*>(source.data) + first_row * source.stride;
-  for (std::size_t r = 0; r < rows; ++r, from += source.stride, to += columns) {
-    if (source.dtype == DType::kFloat16) {
-      for (std::size_t c = 0; c < columns; ++c) to[c] = float16_to_float(from[c]);
-    } else {
-      for (std::size_t c = 0; c < columns; ++c) to[c] = bfloat16_to_float(from[c]);
-    }
-  }
 }
 
 /// factor * query as [panel][d][1 or 2 vectors of rows]. Lanes beyond the block repeat its last row and are never read.

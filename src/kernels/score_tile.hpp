@@ -5,11 +5,12 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "kernels/alibi.hpp"
 #include "kernels/attention_workspace.hpp"
 #include "kernels/bias.hpp"
-#include "kernels/boolean_mask.hpp"
+#include "kernels/key_rows.hpp"
 #include "kernels/mask.hpp"
-#include "kernels/pack.hpp"
+#include "kernels/panel_mask.hpp"
 #include "kernels/qk_tile.hpp"
 #include "kernels/score_mod.hpp"
 
@@ -22,15 +23,12 @@ struct KeyTile {
   std::size_t first;
 };
 
-/// Keys [tile.begin + seen.begin, tile.begin + seen.end): in place, or widened into `wide`.
+/// Keys [tile.begin + seen.begin, tile.begin + seen.end): in place, or copied into `wide`.
 template <class Arch>
 KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen, float* wide) {
   const std::size_t begin = tile.begin + seen.begin;
-  if (block.key.dtype == DType::kFloat32) {
-    return {static_cast<const float*>(block.key.data) + begin * block.key.stride, block.key.stride, seen.begin};
-  }
-  widen_rows<Arch>(block.key, begin, seen.size(), block.head_dim, wide);
-  return {wide, block.head_dim, seen.begin};
+  const auto [data, stride] = float_rows<Arch>(block.map, block.key, begin, seen.size(), block.head_dim, wide);
+  return {data, stride, seen.begin};
 }
 
 /// What decode touches while it computes the scores of keys [first, ...): nothing where the block has more rows than a
@@ -40,7 +38,7 @@ KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std:
   if constexpr (std::is_same_v<Arch, simd::Scalar>) return {};  // computes for longer than it reads
   const bool contiguous = block.key.stride == block.head_dim && block.value.stride == block.head_dim_v;
   const bool wide = block.key.dtype == DType::kFloat32 && block.value.dtype == DType::kFloat32;
-  if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous || !wide) return {};
+  if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous || !wide || block.map.active()) return {};
   std::size_t last = 0;
   for (std::size_t r = 0; r < block.rows; ++r) last = block.key_end[r] > last ? block.key_end[r] : last;
   const auto rows = [&](const InputRows& operand, std::size_t from) {
@@ -66,13 +64,14 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 
-/// Bias and masks. `keys` is what some row of the panel may see of the tile by position, `all` what every row sees;
-/// `mask` is the boolean mask at `keys`, nullptr where it excludes nothing. The answer is whether the bias excludes a
-/// cell.
+/// Bias, ALiBi and masks. `keys` is what some row of the panel may see of the tile, `all` what every row sees by its
+/// interval; `mask` has the cells, nullptr where nothing but the intervals excludes some. The answer is whether the
+/// bias excludes a cell.
 template <class Arch>
 SDPA_NOINLINE bool mask_scores(const AttentionBlock& block, const Panel& panel, std::size_t tile_begin, KeyRange keys,
                                KeyRange all, const PanelMask<Arch>* mask, float* scores) {
   const bool biased_away = block.bias.data != nullptr && apply_bias<Arch>(block, panel, tile_begin, keys, scores);
+  if (block.alibi != nullptr) apply_alibi<Arch>(block, panel, tile_begin, keys, scores);
   if (mask != nullptr) apply_panel_mask<Arch>(*mask, keys, panel.vectors, scores);
   const auto outside = [&](KeyRange range) {
     if (!range.empty()) mask_outside<Arch>(block.key_begin, block.key_end, panel, tile_begin, range, scores);
@@ -84,12 +83,6 @@ SDPA_NOINLINE bool mask_scores(const AttentionBlock& block, const Panel& panel, 
     outside({all.end, keys.end});
   }
   return biased_away;
-}
-
-/// `range` (keys of the operand) cut to a tile and counted from its first key; {0, 0} where nothing is left.
-constexpr KeyRange within_tile(KeyRange range, KeyRange tile) {
-  const KeyRange cut = intersect(range, tile);
-  return cut.empty() ? KeyRange{0, 0} : KeyRange{cut.begin - tile.begin, cut.end - tile.begin};
 }
 
 }  // namespace sdpa::kernels

@@ -33,8 +33,17 @@ enum class StatusCode : std::int32_t {
   kInvalidQueryLength,  // a query length outside 0 ... seqlen_q, or not one per batch
   kInvalidKvLength,     // a key length outside 0 ... seqlen_kv, or not one per batch
   kInvalidScoresStage,  // scores without a stage, or a stage without scores
-  kSizeOverflow,        // a product of sizes does not fit std::size_t
-  kWorkspaceTooSmall,   // fewer bytes than attention_workspace_bytes() asked for, or not 64-byte aligned
+  kInvalidChunk,        // a chunk below 0
+  kInvalidGlobalKeys,   // a number of global keys below 0
+  kInvalidSegments,     // segment ids that are not (batch, seqlen_q) and (batch, seqlen_kv)
+  kInvalidStarts,   // starts of packed sequences that do not ascend from 0 within the lengths, or a batch that is not 1
+  kBlockMaskShape,  // a block mask whose batch, heads or rows do not fit
+  kInvalidDropout,  // a probability outside 0 ... 1
+  kGradientShape,   // a gradient that has not the shape of what it is the gradient of
+  kInvalidRequest,  // heads, rows, keys, cells or a number of weights that do not fit the sizes
+  kInvalidMap,      // int8 rows without scales, or a map of pages or of a ring that contradicts itself
+  kSizeOverflow,    // a product of sizes does not fit std::size_t
+  kWorkspaceTooSmall,  // fewer bytes than attention_workspace_bytes() asked for, or not 64-byte aligned
   kCount_,
 };
 
@@ -68,6 +77,15 @@ inline constexpr std::array<StatusEntry, static_cast<std::size_t>(StatusCode::kC
     {StatusCode::kInvalidQueryLength, "invalid_query_length", "option"},
     {StatusCode::kInvalidKvLength, "invalid_kv_length", "option"},
     {StatusCode::kInvalidScoresStage, "invalid_scores_stage", "option"},
+    {StatusCode::kInvalidChunk, "invalid_chunk", "option"},
+    {StatusCode::kInvalidGlobalKeys, "invalid_global_keys", "option"},
+    {StatusCode::kInvalidSegments, "invalid_segments", "option"},
+    {StatusCode::kInvalidStarts, "invalid_starts", "option"},
+    {StatusCode::kBlockMaskShape, "block_mask_shape", "shape"},
+    {StatusCode::kInvalidDropout, "invalid_dropout", "option"},
+    {StatusCode::kGradientShape, "gradient_shape", "shape"},
+    {StatusCode::kInvalidRequest, "invalid_request", "option"},
+    {StatusCode::kInvalidMap, "invalid_map", "option"},
     {StatusCode::kSizeOverflow, "size_overflow", "shape"},
     {StatusCode::kWorkspaceTooSmall, "workspace_too_small", "out-of-memory"},
 }};

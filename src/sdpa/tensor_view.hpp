@@ -19,11 +19,12 @@ enum class Layout : std::uint8_t {
   kBlhd,  // (batch, row, head, column)
 };
 
-/// Storage types of floating-point inputs. Arithmetic is float32 whatever the storage.
-enum class DType : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
+/// Storage types of floating-point inputs. Arithmetic is float32 whatever the storage. kInt8 is for the keys and values
+/// of a cache, with a scale per row.
+enum class DType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kInt8 };
 
 /// Bytes of one element.
-constexpr std::size_t size_of(DType dtype) { return dtype == DType::kFloat32 ? 4 : 2; }
+constexpr std::size_t size_of(DType dtype) { return dtype == DType::kFloat32 ? 4 : dtype == DType::kInt8 ? 1 : 2; }
 
 /// Strides of a tensor without gaps. `extents` is in index order.
 constexpr Strides contiguous_strides(const Extents& extents, Layout layout = Layout::kBhld) {
@@ -57,6 +58,7 @@ class TensorView {
   constexpr std::size_t extent(std::size_t rank) const { return extents_[rank]; }
   constexpr std::size_t stride(std::size_t rank) const { return strides_[rank]; }
   constexpr const Extents& extents() const { return extents_; }
+  constexpr const Strides& strides() const { return strides_; }
 
   constexpr std::size_t offset(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
     return b * strides_[0] + h * strides_[1] + i * strides_[2] + j * strides_[3];
