@@ -16,8 +16,8 @@ const DECLARATIONS = join(BUILD, 'declarations');
 /** Entries with a CommonJS twin. */
 const ENTRIES = ['index.js', 'slim.js', 'compat/onnx.js', 'compat/torch.js', 'compat/jax.js', 'io/index.js'];
 
-/** Most bytes that a build may have; raw for one wasm file, gzipped for the default entry with everything in it. */
-const LIMITS = { wasm: 60 * 1024, entry: 120 * 1024 };
+/** Most bytes that a build may have, gzipped: one wasm file, the default entry with everything in it. */
+const LIMITS = { wasm: 80 * 1024, entry: 200 * 1024 };
 
 /** An ES module's address is nothing in a script and in CommonJS. */
 const NO_ADDRESS = { 'import.meta.url': 'undefined' };
@@ -133,11 +133,12 @@ export async function checkSizes(log) {
   const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
   const binaries = VARIANTS.map((variant) => {
     const bytes = readFileSync(join(DIST, `wasm/sdpa.${variant}.wasm`));
-    if (bytes.length > LIMITS.wasm) {
-      throw new Error(`the ${variant} build has ${bytes.length} bytes; at most ${LIMITS.wasm} are allowed`);
+    const size = gzipSync(bytes, { level: 9 }).length;
+    if (size > LIMITS.wasm) {
+      throw new Error(`the ${variant} build has ${size} bytes gzipped; at most ${LIMITS.wasm} are allowed`);
     }
-    return `${variant} ${kilobytes(bytes.length)}`;
+    return `${variant} ${kilobytes(bytes.length)}, ${kilobytes(size)} gzipped`;
   });
-  log(`sizes: default entry ${kilobytes(entry)} minified and gzipped; wasm ${binaries.join(', ')}`);
+  log(`sizes: default entry ${kilobytes(entry)} minified and gzipped; wasm ${binaries.join('; ')}`);
   if (entry > LIMITS.entry) throw new Error(`the default entry has ${entry} bytes gzipped; at most ${LIMITS.entry} are allowed`);
 }
