@@ -33,7 +33,8 @@ import { addOutput } from './onnx-outputs.js';
  * @property {number} [mask_filter_value] added to the scores of masked keys: -10000 (default) hides them behind any key that takes
  *   part, but a row whose keys are all masked is a normal row
  * @property {number} [scale] default and 0: 1/sqrt(D)
- * @property {0 | 1 | boolean} [unidirectional] key j only where j <= i + P; no matter for a single query, which sees all keys
+ * @property {0 | 1 | boolean} [unidirectional] key j only where j <= i + P; the last query sees all keys (which says something new
+ *   only where L is not S: so the CPU operator has it)
  * @typedef {object} MsMultiHeadAttentionOutputs
  * @property {OnnxOutput} output (B, L, H*Dv) in query's type
  * @property {OnnxOutput} present_key (B, H, T, D), or (B, H, M, D)
@@ -103,7 +104,8 @@ function compute(sdpa, inputs, attributes, withScores) {
   const total = before + key.length;
   const sizes = { batch, heads, rows, past: before, total };
   const bias = readAttentionBias(inputs, sizes);
-  const options = readOptions(attributes, before, rows);
+  const columns = past ? past.capacity : total;
+  const options = readOptions(attributes, sizes, columns);
   const padding = readPadding(inputs, sizes, readMaskValue(attributes));
 
   const lengths = new Int32Array(batch).fill(before);
@@ -114,7 +116,6 @@ function compute(sdpa, inputs, attributes, withScores) {
   const layout = headsFirst ? 'bhld' : 'blhd';
   const keys = presentKey ? beamRows(presentKey, past) : asOperand(key, layout);
   const values = presentValue ? beamRows(presentValue, past) : asOperand(value, layout);
-  const columns = past ? past.capacity : total;
   const result = sdpa.attention(asOperand(query, layout), keys, values, {
     ...options,
     ...biasOption(bias, padding, sizes, columns),
@@ -137,18 +138,20 @@ function compute(sdpa, inputs, attributes, withScores) {
 
 /**
  * @param {MsMultiHeadAttentionAttributes} attributes
- * @param {number} past
- * @param {number} rows
+ * @param {import('./onnx-ms-bias.js').ScoreSizes} sizes
+ * @param {number} keys that attention is given
  * @returns {import('../validate.js').AttentionOptions}
  */
-function readOptions(attributes, past, rows) {
+function readOptions(attributes, { rows, past, total }, keys) {
   const scale = readNumber(attributes, 'scale', Number.isFinite, 'a finite number');
   const isFlag = (/** @type {number} */ flag) => flag === 0 || flag === 1;
-  const causal = readInteger(attributes, 'unidirectional', 0, isFlag, '0 or 1') === 1;
-  return {
-    ...(scale && { scale }),
-    ...(causal && rows > 1 && { causal, queryOffset: past }),
-  };
+  const unidirectional = readInteger(attributes, 'unidirectional', 0, isFlag, '0 or 1') === 1;
+  const options = scale ? { scale } : {};
+  if (!unidirectional || rows === 1) return options;
+  if (rows === total - past) return { ...options, causal: true, queryOffset: past };
+  const data = new Uint8Array(rows * keys).fill(1);
+  for (let row = 0; row < rows - 1; ++row) data.fill(0, row * keys + Math.min(row + past + 1, keys), (row + 1) * keys);
+  return { ...options, mask: { data, shape: [rows, keys] } };
 }
 
 /** @param {MsMultiHeadAttentionAttributes} attributes */

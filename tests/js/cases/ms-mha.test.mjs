@@ -114,14 +114,20 @@ describe('MultiHeadAttention of com.microsoft', () => {
     }
   });
 
-  test('a single query sees all keys, unidirectional or not', () => {
-    const inputs = { ...small(), query: tensor(1, 1, 8) };
-    const want = ops.msMultiHeadAttention(inputs, two).output;
-    assert.deepEqual(ops.msMultiHeadAttention(inputs, { ...two, unidirectional: 1 }).output, want);
-    const more = small();
-    const seen = ops.msMultiHeadAttention(more, { ...two, unidirectional: true });
-    assert.notDeepEqual(seen.output, ops.msMultiHeadAttention(more, two).output);
-    assert.equal(seen.qk.data[1], -Infinity);
+  test('of unidirectional queries the last sees all keys, the others those up to their own', () => {
+    const seen = (length, added, past) => {
+      const inputs = { query: tensor(1, length, 8), key: tensor(1, added, 8), value: tensor(1, added, 8) };
+      const rows = { past_key: tensor(1, 2, past, 4), past_value: tensor(1, 2, past, 4) };
+      const { qk } = ops.msMultiHeadAttention({ ...inputs, ...rows }, { ...two, unidirectional: true });
+      const keys = past + added;
+      return Array.from({ length }, (_, i) =>
+        [...qk.data.slice(i * keys, (i + 1) * keys)].map((s) => Number(s > -Infinity)).join(''),
+      );
+    };
+    assert.deepEqual(seen(3, 3, 1), ['1100', '1110', '1111']);
+    assert.deepEqual(seen(3, 4, 1), ['11000', '11100', '11111']);
+    assert.deepEqual(seen(4, 2, 0), ['10', '11', '11', '11']);
+    assert.deepEqual(seen(1, 3, 0), ['111']);
   });
 
   test('a right-padded batch gives each sequence what it gets alone', () => {

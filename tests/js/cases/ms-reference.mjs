@@ -49,7 +49,7 @@ export function referenceMultiHead(inputs, attributes) {
   const scale = attributes.scale || 1 / Math.sqrt(size);
   const masked = attributes.mask_filter_value ?? -10000;
   const score = (b, h, i, j) => {
-    if (attributes.unidirectional && rows > 1 && j > i + before) return -Infinity;
+    if (attributes.unidirectional && i < rows - 1 && j > i + before) return -Infinity;
     let dot = 0;
     for (let d = 0; d < size; ++d) dot += queryAt(b, h, i, d) * keyAt(b, h, j, d);
     const shown = isShown(inputs.key_padding_mask, batch, rows, before, total, b, i, j);
