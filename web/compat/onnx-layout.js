@@ -1,5 +1,5 @@
 // Moves rows between ONNX's layouts, and turns results into tensors of the inputs' types.
-import { toBfloat16Bits, toFloat16Bits } from './half.js';
+import { toBfloat16Bits, toFloat16Bits } from '../half.js';
 
 /**
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput

@@ -1,1 +1,0 @@
-export { toBfloat16Bits, toFloat16Bits } from '../half.js';
