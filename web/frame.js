@@ -88,6 +88,21 @@ export const frameFields = /** @type {const} */ ([
   'pages_per_row',
   'ring_begin',
   'ring_size',
+  // What is wanted of the weights, and where it goes: see web/weights/.
+  'weights_kind',
+  'weights_heads',
+  'weights_num_heads',
+  'weights_picks',
+  'weights_num_picks',
+  'top_k',
+  'row_cells',
+  'num_row_cells',
+  'column_cells',
+  'num_column_cells',
+  'weights_values',
+  'weights_indices',
+  'weights_entropy',
+  'weights_sums',
 ]);
 
 /** Fields that every call fills in; those behind them are 0 in most calls. */

@@ -18,6 +18,8 @@ import { version } from './version.js';
  * @property {(pointer: number) => void} release
  * @property {(frame: number) => number} attentionWorkspaceBytes bytes, or a negative status code
  * @property {(frame: number) => number} attention status code
+ * @property {(frame: number) => number} attentionWeightsWorkspaceBytes bytes, or a negative status code
+ * @property {(frame: number) => number} attentionWeights status code
  */
 
 /** Bytes that a 32-bit wasm memory can have; the last page is left out, so that no end wraps to 0. */

@@ -130,4 +130,31 @@ Call decode(const double* frame) {
   return call;
 }
 
+WeightsCall decode_weights(const double* frame) {
+  const Reader f(frame);
+  const Call forward = decode(frame);
+  WeightsCall call;
+  call.tensors.query = forward.tensors.query;
+  call.tensors.key = forward.tensors.key;
+  call.tensors.map = forward.tensors.map;
+  const auto& lse = forward.tensors.lse;
+  call.tensors.lse = {lse.data_handle(), lse.extents(), lse.strides()};
+  call.options = forward.options;
+  call.workspace = forward.workspace;
+
+  WeightsRequest& r = call.request;
+  r.kind = f.choice<WeightsKind>(Field::kWeightsKind);
+  r.heads = f.ints(Field::kWeightsHeads, f.size(Field::kWeightsNumHeads));
+  r.picks = f.ints(Field::kWeightsPicks, f.size(Field::kWeightsNumPicks));
+  r.top_k = f.size(Field::kTopK);
+  // Starts and the end.
+  r.row_cells = f.ints(Field::kRowCells, f.size(Field::kNumRowCells) + 1);
+  r.column_cells = f.ints(Field::kColumnCells, f.size(Field::kNumColumnCells) + 1);
+  r.values = f.pointer<float>(Field::kWeightsValues);
+  r.indices = f.pointer<std::int32_t>(Field::kWeightsIndices);
+  r.entropy = f.pointer<float>(Field::kWeightsEntropy);
+  r.sums = f.pointer<double>(Field::kWeightsSums);
+  return call;
+}
+
 }  // namespace sdpa::binding

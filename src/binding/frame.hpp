@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sdpa/attention.hpp"
+#include "sdpa/weights.hpp"
 
 namespace sdpa::binding {
 
@@ -88,6 +89,20 @@ enum class Field : std::uint8_t {
   kPagesPerRow,
   kRingBegin,
   kRingSize,
+  kWeightsKind,
+  kWeightsHeads,
+  kWeightsNumHeads,
+  kWeightsPicks,
+  kWeightsNumPicks,
+  kTopK,
+  kRowCells,
+  kNumRowCells,
+  kColumnCells,
+  kNumColumnCells,
+  kWeightsValues,
+  kWeightsIndices,
+  kWeightsEntropy,
+  kWeightsSums,
   kCount_,
 };
 
@@ -99,7 +114,9 @@ inline constexpr const char* kFieldNames =
     "query_starts,key_starts,block_tiles,block_bits,key_scales,value_scales,pages,held_from,alibi_batch,sink_batch,"
     "sequences,block_batch,block_heads,block_rows,chunk,global_keys,dropout,seed_low,seed_high,cell_batch,cell_head,"
     "cell_row,key_batch_stride,key_head_stride,key_row_stride,value_batch_stride,value_head_stride,value_row_stride,"
-    "page_size,pages_per_row,ring_begin,ring_size";
+    "page_size,pages_per_row,ring_begin,ring_size,weights_kind,weights_heads,weights_num_heads,weights_picks,"
+    "weights_num_picks,top_k,row_cells,num_row_cells,column_cells,num_column_cells,weights_values,weights_indices,"
+    "weights_entropy,weights_sums";
 
 struct Call {
   AttentionTensors tensors;
@@ -109,5 +126,15 @@ struct Call {
 
 /// Decodes a frame. Values are not judged here, attention() does that.
 Call decode(const double* frame);
+
+struct WeightsCall {
+  WeightsTensors tensors;
+  WeightsRequest request;
+  AttentionOptions options;
+  std::span<std::byte> workspace;
+};
+
+/// The same of a call for weights, whose lse is an input.
+WeightsCall decode_weights(const double* frame);
 
 }  // namespace sdpa::binding

@@ -9,11 +9,14 @@
 #include "binding/frame.hpp"
 #include "sdpa/attention.hpp"
 #include "sdpa/version.hpp"
+#include "sdpa/weights.hpp"
 
 namespace {
 
 using sdpa::binding::Call;
 using sdpa::binding::decode;
+using sdpa::binding::decode_weights;
+using sdpa::binding::WeightsCall;
 
 const double* frame_at(double pointer) { return reinterpret_cast<const double*>(static_cast<std::uintptr_t>(pointer)); }
 
@@ -34,6 +37,17 @@ double attention_workspace_bytes(double frame) {
 int attention(double frame) {
   const Call call = decode(frame_at(frame));
   return static_cast<int>(sdpa::attention(call.tensors, call.options, call.workspace).code());
+}
+
+double attention_weights_workspace_bytes(double frame) {
+  const WeightsCall call = decode_weights(frame_at(frame));
+  const auto size = sdpa::attention_weights_workspace_bytes(call.tensors, call.request, call.options);
+  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+}
+
+int attention_weights(double frame) {
+  const WeightsCall call = decode_weights(frame_at(frame));
+  return static_cast<int>(sdpa::attention_weights(call.tensors, call.request, call.options, call.workspace).code());
 }
 
 std::string version() { return sdpa::kVersion; }
@@ -69,4 +83,6 @@ EMSCRIPTEN_BINDINGS(sdpa) {
   emscripten::function("release", &release);
   emscripten::function("attentionWorkspaceBytes", &attention_workspace_bytes);
   emscripten::function("attention", &attention);
+  emscripten::function("attentionWeightsWorkspaceBytes", &attention_weights_workspace_bytes);
+  emscripten::function("attentionWeights", &attention_weights);
 }
