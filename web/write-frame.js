@@ -56,9 +56,13 @@ export function writeFrame(runtime, call, at) {
   const { mask, bias, storage } = call;
   const frame = runtime.doubles;
   const f = runtime.frame / 8;
-  at = putArray(runtime, field.query_lengths, call.queryLengths, at);
-  at = putArray(runtime, field.kv_lengths, call.kvLengths, at);
-  at = putArray(runtime, field.query_offsets, call.queryOffsets, at);
+  const { queryLengths, kvLengths, queryOffsets } = call;
+  frame[f + field.query_lengths] = 0;
+  frame[f + field.kv_lengths] = 0;
+  frame[f + field.query_offsets] = 0;
+  if (queryLengths) at = putArray(runtime, field.query_lengths, queryLengths, at);
+  if (kvLengths) at = putArray(runtime, field.kv_lengths, kvLengths, at);
+  if (queryOffsets) at = putArray(runtime, field.query_offsets, queryOffsets, at);
   frame[f + field.workspace] = 0;
   frame[f + field.workspace_bytes] = 0;
 

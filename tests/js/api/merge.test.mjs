@@ -34,6 +34,7 @@ test('parts of the keys merge to the result over all, in any number and order', 
     [0, 1, 200],
     [0, 50, 60, 199, 200],
     [0, 64, 128, 192, 200],
+    Array.from({ length: 134 }, (_, i) => Math.round((i * 200) / 133)),
   ]) {
     const parts = ends
       .slice(1)

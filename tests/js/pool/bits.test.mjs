@@ -91,13 +91,27 @@ test('rows that see more keys come in smaller slices', async (t) => {
   const { slices } = watchWorkers(t);
   const sdpa = await loadVariant({ threads: 1 });
   await untilWorkersRun(sdpa, 1);
-  const { length } = slices();
-  const one = x(1, 3000, 32);
-  await sdpa.attentionAsync(one, one, one, { causal: true });
-  // The first two are sent at once, and have the same cost at most.
-  const [first, second] = slices()
-    .slice(length)
-    .map(({ work }) => work.rows);
-  assert.ok(first > second, `${first} rows, then ${second}`);
+  const L = 3000;
+  const one = x(1, L, 32);
+  // The first 1024 rows see 64 keys, the others all of them.
+  const tiles = {
+    data: Uint8Array.from({ length: L * L }, (_, at) => Number(at >= 1024 * L || at % L < 64)),
+    shape: [L, L],
+  };
+  const packed = Int32Array.from({ length: 66 }, (_, s) => (s < 65 ? 16 * s : L));
+  for (const [name, options] of /** @type {[string, any][]} */ ([
+    ['causal', { causal: true }],
+    ['blockMask', { blockMask: masks.fromDense(tiles) }],
+    ['cuSeqlens', { cuSeqlens: { query: packed, key: packed } }],
+    ['globalKeys', { window: [8, 8], globalKeys: L, causal: true }],
+  ])) {
+    const { length } = slices();
+    await sdpa.attentionAsync(one, one, one, options);
+    // The first two are sent at once, and have the same cost at most.
+    const [first, second] = slices()
+      .slice(length)
+      .map(({ work }) => work.rows);
+    assert.ok(first > second, `${name}: ${first} rows, then ${second}`);
+  }
   sdpa.dispose();
 });

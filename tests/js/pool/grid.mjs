@@ -110,12 +110,12 @@ export const grid = [
   ],
   [
     'chunks',
-    [x(2, 2, L, 32), x(2, 2, S, 32), x(2, 2, S, 32)],
+    [x(2, 2, L, 64), x(2, 2, S, 64), x(2, 2, S, 64)],
     { chunk: 90, queryOffset: Int32Array.of(13, -70), returnLse: true },
   ],
   [
     'chunks from the farthest offset',
-    [x(2, L, 16), x(2, S, 16), x(2, S, 16)],
+    [x(2, L, 64), x(2, S, 64), x(2, S, 64)],
     { chunk: 2 ** 31 + 80, queryOffset: 2 ** 31, returnLse: true },
   ],
   [
@@ -125,26 +125,34 @@ export const grid = [
   ],
   [
     'slopes of heads',
-    [x(2, 4, L, 16), x(2, 2, S, 16), x(2, 2, S, 16)],
+    [x(2, 4, L, 64), x(2, 2, S, 64), x(2, 2, S, 64)],
     { alibiSlopes: [0.1, 0.02, -0.01, 0], align: 'upper-left', returnLse: true },
   ],
   [
     'slopes of each batch row from the farthest offset',
-    [x(3, 2, L, 16), x(3, 2, S, 16), x(3, 2, S, 16)],
+    [x(3, 2, L, 64), x(3, 2, S, 64), x(3, 2, S, 64)],
     { alibiSlopes: perHead(3, 2), queryOffset: 2 ** 31 },
   ],
   [
     'sorted segments',
-    [x(2, 2, L, 32), x(2, 2, S, 32), x(2, 2, S, 32)],
+    [x(2, 2, L, 64), x(2, 2, S, 64), x(2, 2, S, 64)],
     { segmentIds: { query: ids(L, (i) => i / 70), key: ids(S, (j) => j / 90) }, returnLse: true },
   ],
   [
     'mixed segments of each batch row',
-    [x(3, 1, L, 32), x(3, 1, S, 32), x(3, 1, S, 32)],
-    { segmentIds: { query: ids(3 * L, (i) => i % 5), key: ids(3 * S, (j) => (j * 7) % 4) }, returnLse: true },
+    [x(3, 1, L, 64), x(3, 1, S, 64), x(3, 1, S, 64)],
+    { segmentIds: { query: ids(3 * L, (i) => i % 5), key: ids(3 * S, (j) => (j * 7) % 9) }, returnLse: true },
   ],
   [
     'packed sequences',
+    [x(1, 4, 1000, 64), x(1, 2, 1100, 64), x(1, 2, 1100, 64)],
+    {
+      cuSeqlens: { query: Int32Array.of(0, 7, 7, 733, 980), key: Int32Array.of(0, 100, 130, 960, 1099) },
+      returnLse: true,
+    },
+  ],
+  [
+    'packed causal sequences',
     [x(1, 4, L, 32), x(1, 2, S, 32), x(1, 2, S, 32)],
     {
       cuSeqlens: { query: Int32Array.of(0, 7, 7, 333, 480), key: Int32Array.of(0, 100, 130, 160, 699) },
@@ -154,27 +162,27 @@ export const grid = [
   ],
   [
     'packed sequences with everything positional',
-    [x(1, L, 4, 32), x(1, S, 2, 32), x(1, S, 2, 32)],
+    [x(1, 1500, 4, 64), x(1, 1600, 2, 64), x(1, 1600, 2, 64)],
     {
-      cuSeqlens: { query: Int32Array.of(0, 250, L), key: Int32Array.of(0, 400, S) },
+      cuSeqlens: { query: Int32Array.of(0, 650, 1500), key: Int32Array.of(0, 900, 1600) },
       layout: 'blhd',
-      window: [80, 30],
+      window: [400, 330],
       globalKeys: 9,
-      chunk: 150,
+      chunk: 550,
       alibiSlopes: [0.1, 0.02, -0.01, 0],
       queryOffset: 21,
-      kvLengths: Int32Array.of(650),
-      queryLengths: Int32Array.of(490),
+      kvLengths: Int32Array.of(1550),
+      queryLengths: Int32Array.of(1490),
     },
   ],
   [
     'a block mask of all heads',
-    [x(2, 2, L, 32), x(2, 2, S, 32), x(2, 2, S, 32)],
+    [x(2, 2, L, 96), x(2, 2, S, 96), x(2, 2, S, 96)],
     { blockMask: masks.fromDense(randomBlocks(random, [1, 1, L, S])), returnLse: true },
   ],
   [
     'a block mask of each head and batch row',
-    [x(2, 4, L, 32), x(2, 2, S, 32), x(2, 2, S, 32)],
+    [x(2, 4, L, 96), x(2, 2, S, 96), x(2, 2, S, 96)],
     { blockMask: masks.fromDense(randomBlocks(random, [2, 4, L, S])), returnLse: true },
   ],
   [
@@ -185,12 +193,12 @@ export const grid = [
   ['sinks', [x(2, 4, L, 16), x(2, 2, S, 16), x(2, 2, S, 16)], { sinks: perHead(2, 4), returnLse: true }],
   [
     'smooth softmax of rows that see nothing',
-    [x(4, L, 16), x(2, S, 16), x(2, S, 16)],
+    [x(4, L, 64), x(2, S, 64), x(2, S, 64)],
     { smoothSoftmax: true, queryLengths: Int32Array.of(333), returnLse: true },
   ],
   [
     'dropout',
-    [x(2, 4, L, 16), x(2, 2, S, 16), x(2, 2, S, 16)],
+    [x(2, 4, L, 64), x(2, 2, S, 64), x(2, 2, S, 64)],
     { dropout: { p: 0.3, seed: 12345678901 }, returnLse: true },
   ],
   [
@@ -200,7 +208,7 @@ export const grid = [
   ],
   [
     'everything together',
-    [half('float16', 2, L, 4, 16), x(2, S, 2, 16), half('bfloat16', 2, S, 2, 24)],
+    [half('float16', 2, L, 4, 128), x(2, S, 2, 128), half('bfloat16', 2, S, 2, 96)],
     {
       layout: 'blhd',
       softcap: 4,
