@@ -7,7 +7,7 @@
 
 #include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
-#include "core/validate.hpp"
+#include "core/validate_backward.hpp"
 #include "sdpa/gradients.hpp"
 
 namespace sdpa::core {
@@ -16,14 +16,6 @@ namespace {
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
-AttentionTensors forward_inputs(const BackwardTensors& t) {
-  AttentionTensors forward;
-  forward.query = t.query;
-  forward.key = t.key;
-  forward.value = t.value;
-  return forward;
-}
 
 kernels::WorkspaceShape shape_of(const BackwardTensors& t) {
   const auto wide = [](const InputView& view) { return view.dtype() != DType::kFloat32; };
@@ -44,22 +36,6 @@ bool shares_bias(const BackwardTensors& t) {
 std::size_t bias_part_floats(const BackwardTensors& t) {
   if (!shares_bias(t)) return 0;
   return (t.d_bias.extent(1) == 1 ? 1 : group_of(t)) * t.d_bias.extent(2) * t.d_bias.extent(3);
-}
-
-// The gradients are float32 whatever the inputs are, and the kernel's pieces are a few hundred rows of either head
-// size.
-bool sizes_fit(const BackwardTensors& t) {
-  constexpr std::size_t kMostRows = 4096;
-  constexpr std::size_t kFloats = std::numeric_limits<std::size_t>::max() / sizeof(float);
-  if (t.query.extent(3) > kFloats / 4 / kMostRows || t.value.extent(3) > kFloats / 4 / kMostRows) return false;
-  for (const Extents& extents : {t.query.extents(), t.key.extents(), t.value.extents()}) {
-    std::size_t product = 1;
-    for (const std::size_t extent : extents) {
-      if (extent != 0 && product > kFloats / extent) return false;
-      product *= extent;
-    }
-  }
-  return true;
 }
 
 struct Plan {
@@ -241,64 +217,6 @@ class Driver {
   float* memory_;
   double scale_;
 };
-
-bool is_empty(const Extents& extents) {
-  return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0;
-}
-
-template <class View>
-bool is_missing(const View& view) {
-  return view.data_handle() == nullptr && !is_empty(view.extents());
-}
-
-template <class View>
-bool columns_are_contiguous(const View& view) {
-  return view.data_handle() == nullptr || view.extent(3) <= 1 || view.stride(3) == 1;
-}
-
-// What attention() does not look at.
-Status validate_gradients(const BackwardTensors& t, const AttentionOptions& o) {
-  const Extents out{t.query.extent(0), t.query.extent(1), t.query.extent(2), t.value.extent(3)};
-  const Extents lse{out[0], out[1], out[2], 1};
-  if (t.d_out.extents() != out) return StatusCode::kOutShape;
-  if (t.lse.extents() != lse) return StatusCode::kLseShape;
-  if (t.d_lse.data_handle() != nullptr && t.d_lse.extents() != lse) return StatusCode::kLseShape;
-  if (t.d_query.extents() != t.query.extents() || t.d_key.extents() != t.key.extents() ||
-      t.d_value.extents() != t.value.extents()) {
-    return StatusCode::kGradientShape;
-  }
-  if (t.d_bias.data_handle() != nullptr &&
-      (o.bias.data_handle() == nullptr || t.d_bias.extents() != o.bias.extents())) {
-    return StatusCode::kGradientShape;
-  }
-  const std::size_t heads = out[0] * out[1];
-  for (const auto& numbers : {t.d_scale, t.d_sinks, t.d_alibi_slopes}) {
-    if (!numbers.empty() && numbers.size() != heads) return StatusCode::kGradientShape;
-  }
-  if ((!t.d_sinks.empty() && o.sinks.data == nullptr) ||
-      (!t.d_alibi_slopes.empty() && o.alibi_slopes.data == nullptr)) {
-    return StatusCode::kGradientShape;
-  }
-  if (!columns_are_contiguous(t.d_out) || !columns_are_contiguous(t.d_query) || !columns_are_contiguous(t.d_key) ||
-      !columns_are_contiguous(t.d_value) || !columns_are_contiguous(t.d_bias)) {
-    return StatusCode::kColumnStride;
-  }
-  if (is_missing(t.lse) || is_missing(t.d_out) || is_missing(t.d_query) || is_missing(t.d_key) ||
-      is_missing(t.d_value)) {
-    return StatusCode::kMissingTensor;
-  }
-  if (!sizes_fit(t)) return StatusCode::kSizeOverflow;
-  if (o.scores_stage != ScoresStage::kNone) return StatusCode::kInvalidScoresStage;
-  return StatusCode::kOk;
-}
-
-Status validate_backward(const BackwardTensors& t, const AttentionOptions& o) {
-  AttentionTensors forward = forward_inputs(t);
-  // Looked at, never written.
-  forward.out = {const_cast<float*>(t.out.data_handle()), t.out.extents(), t.out.strides()};
-  const Status status = validate(forward, o);
-  return status.ok() ? validate_gradients(t, o) : status;
-}
 
 }  // namespace
 

@@ -64,10 +64,11 @@ SDPA_NOINLINE bool differentiate_tile(const BackwardBlock& b, const ScoreMod& mo
       softcap_slopes<Arch>(mod.cap, keys, panel.vectors, weights, workspace.slopes + first);
     }
     const KeyRange all = cells.by_cell ? keys : within_tile(ranges.panel[p].all, tile);
-    const bool partial = cells.coverage[p] == Coverage::kPartial;
+    bool partial = cells.coverage[p] == Coverage::kPartial;
     if (mask_scores<Arch>(block, panel, tile.begin, keys, all, partial ? &cells.mask[p] : nullptr, weights)) {
-      excludes = true;
+      excludes = partial = true;
     }
+    partial = partial || all.begin > keys.begin || all.end < keys.end;
     const float* v = value.data + (keys.begin - seen.begin) * value.stride;
     const float* d_outs = workspace.d_outs + first * block.head_dim_v;
     float* to = d_scores + keys.begin * kScoreStride<Arch>;
@@ -76,7 +77,11 @@ SDPA_NOINLINE bool differentiate_tile(const BackwardBlock& b, const ScoreMod& mo
     } else {
       qk_panel<Arch>(v, value.stride, keys.size(), d_outs, block.head_dim_v, 1.0F, to);
     }
-    weights_from_lse<Arch>(keys, panel.vectors, workspace.shift + first, weights);
+    if (partial) {
+      weights_from_lse<Arch, true>(keys, panel.vectors, workspace.shift + first, weights);
+    } else {
+      weights_from_lse<Arch, false>(keys, panel.vectors, workspace.shift + first, weights);
+    }
     if (block.dropout.threshold != 0) drop_gradients<Arch>(block, panel, tile.begin, keys, d_scores);
     score_gradients<Arch>(keys, panel.vectors, weights, workspace.delta + first, d_scores);
     if (b.d_bias != nullptr) add_bias_gradient<Arch>(b, panel, tile.begin, keys, d_scores);
@@ -148,9 +153,8 @@ SDPA_NOINLINE void add_key_gradients(const AttentionBlock& block, KeyRange tile,
 }
 
 template <class Arch>
-SDPA_NOINLINE void add_query_gradients(const BackwardBlock& b, const BlockRanges<Arch>& ranges, KeyRange tile,
-                                       KeyRange seen, bool partial, const ValueTile& key,
-                                       const BackwardWorkspace<Arch>& workspace) {
+SDPA_NOINLINE void add_query_gradients(const BackwardBlock& b, KeyRange tile, KeyRange seen, bool partial,
+                                       const ValueTile& key, const BackwardWorkspace<Arch>& workspace) {
   constexpr std::size_t kRows = BackwardWorkspace<Arch>::kRows;
   const AttentionBlock& block = b.attention;
   const bool finite = !partial || values_are_finite<Arch>(key, seen.size());
@@ -162,7 +166,6 @@ SDPA_NOINLINE void add_query_gradients(const BackwardBlock& b, const BlockRanges
         const KeyRange rows = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, n).any;
         return within_tile(rows, {tile.begin + seen.begin, tile.begin + seen.end});
       });
-  static_cast<void>(ranges);
   store_rows<Arch>(workspace.d_query, kRows, block.rows, block.head_dim, 1.0F, b.d_query, b.d_query_stride);
 }
 
@@ -207,7 +210,7 @@ void backward_block(const BackwardBlock& b, std::size_t tile_begin, float* memor
       workspace.d_value);
   add_key_gradients<Arch>(block, tile, seen, partial, workspace.d_scores,
                           with_tail<Arch>(query, block.rows, block.head_dim, workspace.query_tail), workspace.d_key);
-  add_query_gradients<Arch>(b, ranges, tile, seen, partial,
+  add_query_gradients<Arch>(b, tile, seen, partial,
                             with_tail<Arch>(key, seen.size(), block.head_dim, workspace.key_tail), workspace);
 }
 

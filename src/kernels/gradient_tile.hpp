@@ -32,8 +32,9 @@ SDPA_NOINLINE void softcap_slopes(float cap, KeyRange keys, std::size_t vectors,
   }
 }
 
-/// Scores to weights in place. `shift` is lse, or +infinity in rows that see nothing.
-template <class Arch>
+/// Scores to weights in place. `shift` is lse, or +infinity in rows that see nothing. kSelect: some scores are
+/// -infinity, whose weight is 0 in a row whose lse is NaN, too.
+template <class Arch, bool kSelect>
 SDPA_NOINLINE void weights_from_lse(KeyRange keys, std::size_t vectors, const float* shift, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto k = simd::ExpConstants<Arch>::load();
@@ -42,7 +43,12 @@ SDPA_NOINLINE void weights_from_lse(KeyRange keys, std::size_t vectors, const fl
     float* s = scores + keys.begin * kScoreStride<Arch> + v * kW;
     SDPA_NO_UNROLL
     for (std::size_t n = keys.size(); n != 0; --n, s += kScoreStride<Arch>) {
-      simd::store<Arch>(s, simd::exp_nonpositive<Arch>(simd::load<Arch>(s) - lse, k));
+      const auto score = simd::load<Arch>(s);
+      auto weight = simd::exp_nonpositive<Arch>(score - lse, k);
+      if constexpr (kSelect) {
+        weight = xsimd::select(score == simd::splat<Arch>(kMasked), simd::splat<Arch>(0.0F), weight);
+      }
+      simd::store<Arch>(s, weight);
     }
   }
 }

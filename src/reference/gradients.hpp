@@ -19,8 +19,8 @@ struct Upstream {
   std::vector<float> d_lse;  // (B, Hq, L), or empty: 0
 };
 
-// In the shapes of what they are gradients of; empty where the problem has no such operand. Rows beyond their query length
-// count for nothing, whatever their d_out and d_lse.
+// In the shapes of what they are gradients of; empty where the problem has no such operand. Rows beyond their query
+// length count for nothing, whatever their d_out and d_lse.
 template <class Real>
 struct Gradients {
   std::vector<Real> query;
