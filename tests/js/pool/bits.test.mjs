@@ -91,19 +91,19 @@ test('rows that see more keys come in smaller slices', async (t) => {
   const { slices } = watchWorkers(t);
   const sdpa = await loadVariant({ threads: 1 });
   await untilWorkersRun(sdpa, 1);
-  const L = 3000;
-  const one = x(1, L, 32);
+  const rows = 3000;
+  const one = x(1, rows, 32);
   // The first 1024 rows see 64 keys, the others all of them.
   const tiles = {
-    data: Uint8Array.from({ length: L * L }, (_, at) => Number(at >= 1024 * L || at % L < 64)),
-    shape: [L, L],
+    data: Uint8Array.from({ length: rows * rows }, (_, at) => Number(at >= 1024 * rows || at % rows < 64)),
+    shape: [rows, rows],
   };
-  const packed = Int32Array.from({ length: 66 }, (_, s) => (s < 65 ? 16 * s : L));
+  const packed = Int32Array.from({ length: 66 }, (_, s) => (s < 65 ? 16 * s : rows));
   for (const [name, options] of /** @type {[string, any][]} */ ([
     ['causal', { causal: true }],
     ['blockMask', { blockMask: masks.fromDense(tiles) }],
     ['cuSeqlens', { cuSeqlens: { query: packed, key: packed } }],
-    ['globalKeys', { window: [8, 8], globalKeys: L, causal: true }],
+    ['globalKeys', { window: [8, 8], globalKeys: rows, causal: true }],
   ])) {
     const { length } = slices();
     await sdpa.attentionAsync(one, one, one, options);
