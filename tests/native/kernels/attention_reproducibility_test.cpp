@@ -1,98 +1,22 @@
 // The same bits for any way of dealing out the work, on one build.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "support/forward_options.hpp"
 #include "support/kernels.hpp"
+#include "support/slices.hpp"
 
 namespace sdpa::testing {
 namespace {
 
 class AttentionReproducibility : public KernelTest {};
 INSTANTIATE_TEST_SUITE_P(, AttentionReproducibility, ::testing::ValuesIn(every_kernel()), kernel_name);
-
-template <class T>
-Broadcast<T> rows_of(const Broadcast<T>& whole, std::size_t first, std::size_t count) {
-  if (!whole.present() || whole.extents[2] == 1) return whole;
-  Broadcast<T> part;
-  part.extents = whole.extents;
-  part.extents[2] = count;
-  for (std::size_t b = 0; b < part.extents[0]; ++b) {
-    for (std::size_t h = 0; h < part.extents[1]; ++h) {
-      for (std::size_t i = 0; i < count; ++i) {
-        for (std::size_t j = 0; j < part.extents[3]; ++j) part.data.push_back(whole.at(b, h, first + i, j));
-      }
-    }
-  }
-  return part;
-}
-
-// Query rows first ... first + count of every head, at the positions that they have in the whole.
-Problem query_rows(const Problem& p, std::size_t first, std::size_t count) {
-  Problem part = p;
-  part.seqlen_q = count;
-  part.query.clear();
-  for (std::size_t head = 0; head < p.batch * p.num_heads; ++head) {
-    const auto begin = p.query.begin() + static_cast<long>((head * p.seqlen_q + first) * p.head_dim);
-    part.query.insert(part.query.end(), begin, begin + static_cast<long>(count * p.head_dim));
-  }
-  part.mask = rows_of(p.mask, first, count);
-  part.bias = rows_of(p.bias, first, count);
-  part.align = Align::kOffset;
-  part.query_offsets.clear();
-  for (std::size_t b = 0; b < p.batch; ++b) {
-    part.query_offsets.push_back(static_cast<std::int32_t>(p.offset(b) + static_cast<std::int64_t>(first)));
-    if (p.query_lengths.empty()) continue;
-    const auto left = std::int64_t{p.query_lengths[b]} - static_cast<std::int64_t>(first);
-    part.query_lengths[b] =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>(left, 0, static_cast<std::int64_t>(count)));
-  }
-  return part;
-}
-
-// Head h of batch row b, alone.
-Problem one_head(const Problem& p, std::size_t b, std::size_t h) {
-  Problem part = p;
-  part.batch = part.num_heads = part.num_kv_heads = 1;
-  const std::size_t g = b * p.num_kv_heads + h / (p.num_heads / p.num_kv_heads);
-  const auto slice = [](const std::vector<float>& values, std::size_t index, std::size_t size) {
-    const auto begin = values.begin() + static_cast<long>(index * size);
-    return std::vector<float>(begin, begin + static_cast<long>(size));
-  };
-  part.query = slice(p.query, b * p.num_heads + h, p.seqlen_q * p.head_dim);
-  part.key = slice(p.key, g, p.seqlen_kv * p.head_dim);
-  part.value = slice(p.value, g, p.seqlen_kv * p.head_dim_v);
-  const auto plane = [&](const auto& whole) {
-    auto result = whole;
-    if (!whole.present()) return result;
-    result.data.clear();
-    result.extents[0] = result.extents[1] = 1;
-    for (std::size_t i = 0; i < whole.extents[2]; ++i) {
-      for (std::size_t j = 0; j < whole.extents[3]; ++j) result.data.push_back(whole.at(b, h, i, j));
-    }
-    return result;
-  };
-  part.mask = plane(p.mask);
-  part.bias = plane(p.bias);
-  for (auto* values : {&part.query_offsets, &part.query_lengths, &part.kv_lengths}) {
-    if (!values->empty()) *values = {(*values)[b]};
-  }
-  return part;
-}
-
-// Rows first ... first + count of every head of a whole result with `width` numbers a row.
-std::vector<float> rows(const std::vector<float>& values, const Problem& p, std::size_t first, std::size_t count,
-                        std::size_t width) {
-  std::vector<float> result;
-  for (std::size_t head = 0; head < p.batch * p.num_heads; ++head) {
-    const auto begin = values.begin() + static_cast<long>((head * p.seqlen_q + first) * width);
-    result.insert(result.end(), begin, begin + static_cast<long>(count * width));
-  }
-  return result;
-}
 
 TEST_P(AttentionReproducibility, AnySplitByQueryRowsGivesTheSameBits) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -103,11 +27,34 @@ TEST_P(AttentionReproducibility, AnySplitByQueryRowsGivesTheSameBits) {
       const auto count =
           std::min(p.seqlen_q - first, static_cast<std::size_t>(random.choose({1, 2, 4, 5, 17, 48, 50})));
       const Actual part = run(query_rows(p, first, count));
-      ASSERT_TRUE(same_bits(rows(whole.out, p, first, count, p.head_dim_v), part.out))
+      ASSERT_TRUE(same_bits(rows_of(whole.out, p, first, count, p.head_dim_v), part.out))
           << first << '+' << count << ' ' << describe(p);
-      ASSERT_TRUE(same_bits(rows(whole.lse, p, first, count, 1), part.lse))
+      ASSERT_TRUE(same_bits(rows_of(whole.lse, p, first, count, 1), part.lse))
           << first << '+' << count << ' ' << describe(p);
       first += count;
+    }
+  }
+}
+
+TEST_P(AttentionReproducibility, PiecesOfACallWithAnyOptionHaveTheBitsThatTheyHaveInTheWhole) {
+  for (std::size_t option = 0; option < forward_options().size(); ++option) {
+    SCOPED_TRACE(forward_options()[option].name);
+    const std::uint64_t set = std::uint64_t{1} << option;
+    const auto [p, options] = with_options(130, set, set);
+    const Actual whole = run(p, options);
+    for (const auto& [first, count] : {std::pair{0, 1}, {63, 2}, {64, 50}, {100, 30}, {129, 1}}) {
+      const auto from = static_cast<std::size_t>(first);
+      const auto rows = static_cast<std::size_t>(count);
+      ASSERT_TRUE(
+          same_bits(rows_of(whole.out, p, from, rows, p.head_dim_v), run(query_rows(p, from, rows), options).out))
+          << first << '+' << count;
+    }
+    const std::size_t size = p.seqlen_q * p.head_dim_v;
+    for (std::size_t head = 0; head < p.batch * p.num_heads; ++head) {
+      const auto begin = whole.out.begin() + static_cast<long>(head * size);
+      ASSERT_TRUE(same_bits({begin, begin + static_cast<long>(size)},
+                            run(one_head(p, head / p.num_heads, head % p.num_heads), options).out))
+          << "head " << head;
     }
   }
 }
@@ -117,7 +64,7 @@ TEST_P(AttentionReproducibility, EveryRowAloneGivesTheBitsThatItHasAmongManyWith
     const Problem p = make_causal({.seqlen_q = 130, .seqlen_kv = keys, .head_dim = 33});
     const Actual whole = run(p);
     for (std::size_t i = 0; i < p.seqlen_q; ++i) {
-      ASSERT_TRUE(same_bits(rows(whole.out, p, i, 1, p.head_dim_v), run(query_rows(p, i, 1)).out)) << i;
+      ASSERT_TRUE(same_bits(rows_of(whole.out, p, i, 1, p.head_dim_v), run(query_rows(p, i, 1)).out)) << i;
     }
   }
 }
@@ -132,7 +79,7 @@ TEST_P(AttentionReproducibility, ARowUnderAWindowHasTheSameBitsWhereverItsBlockB
     const Actual whole = run(p);
     for (const std::size_t count : {1, 7, 48, 65}) {
       for (std::size_t first = 0; first + count <= p.seqlen_q; first += count) {
-        ASSERT_TRUE(same_bits(rows(whole.out, p, first, count, p.head_dim_v), run(query_rows(p, first, count)).out))
+        ASSERT_TRUE(same_bits(rows_of(whole.out, p, first, count, p.head_dim_v), run(query_rows(p, first, count)).out))
             << first << '+' << count << ' ' << describe(p);
       }
     }

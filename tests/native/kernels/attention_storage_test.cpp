@@ -63,14 +63,6 @@ TEST_P(AttentionStorage, BothLayoutsGiveTheSameBits) {
   EXPECT_TRUE(same_bits(bhld.lse, blhd.lse));
 }
 
-// Rounds every element to what the storage type holds, so that the reference sees the very numbers.
-void round_to(std::vector<float>& values, DType dtype) {
-  for (float& value : values) {
-    if (dtype == DType::kFloat16) value = from_float16(to_float16(value));
-    if (dtype == DType::kBFloat16) value = from_bfloat16(to_bfloat16(value));
-  }
-}
-
 TEST_P(AttentionStorage, EveryCombinationOfStorageTypes) {
   constexpr std::array kTypes{DType::kFloat32, DType::kFloat16, DType::kBFloat16};
   for (int combination = 0; combination < 81; ++combination) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "support/block_tiles.hpp"
 #include "support/storage16.hpp"
 
 namespace sdpa::testing {
@@ -57,8 +58,7 @@ std::vector<std::size_t> Place::elements(const Extents& extents) const {
   return result;
 }
 
-Arguments::Arguments(const Problem& p, const RunOptions& run)
-    : query_offsets_(p.query_offsets), query_lengths_(p.query_lengths), kv_lengths_(p.kv_lengths) {
+Arguments::Arguments(const Problem& p, const RunOptions& run) {
   const Extents q{p.batch, p.num_heads, p.seqlen_q, p.head_dim};
   const Extents k{p.batch, p.num_kv_heads, p.seqlen_kv, p.head_dim};
   const Extents v{p.batch, p.num_kv_heads, p.seqlen_kv, p.head_dim_v};
@@ -76,9 +76,28 @@ Arguments::Arguments(const Problem& p, const RunOptions& run)
   options.softcap = p.softcap;
   if (p.mask.present()) options.mask = mask(p.mask, plain);
   if (p.bias.present()) options.bias = input(p.bias.data, p.bias.extents, run.bias_dtype, plain, true);
+  set_positions(p);
+  options.query_lengths = copy(p.query_lengths);
+  options.kv_lengths = copy(p.kv_lengths);
+  options.query_starts = copy(p.query_starts);
+  options.key_starts = copy(p.key_starts);
+  options.query_segments = copy(p.query_segments);
+  options.key_segments = copy(p.key_segments);
+  if (p.block_mask.present()) set_block_mask(p.block_mask);
+  options.alibi_slopes = per_head(p.alibi_slopes, p.num_heads);
+  options.sinks = per_head(p.sinks, p.num_heads);
+  options.dropout = {p.dropout.probability, static_cast<std::uint32_t>(p.dropout.seed),
+                     static_cast<std::uint32_t>(p.dropout.seed >> 32)};
+  options.origin = {p.origin.batch, p.origin.head, p.origin.row};
+  options.scores_stage = run.scores_stage;
+}
+
+void Arguments::set_positions(const Problem& p) {
   options.causal = p.causal;
   options.window_left = window(p.window_left);
   options.window_right = window(p.window_right);
+  options.chunk = p.chunk;
+  options.global_keys = p.global_keys;
   switch (p.align) {
     case reference::Align::kNone:
       options.align = sdpa::Align::kUnset;
@@ -94,10 +113,26 @@ Arguments::Arguments(const Problem& p, const RunOptions& run)
       break;
   }
   options.query_offset = p.query_offset;
-  options.query_offsets = query_offsets_;
-  options.query_lengths = query_lengths_;
-  options.kv_lengths = kv_lengths_;
-  options.scores_stage = run.scores_stage;
+  options.query_offsets = copy(p.query_offsets);
+}
+
+void Arguments::set_block_mask(const Broadcast<std::uint8_t>& values) {
+  const BlockTiles mask = block_tiles(values);
+  options.block_mask = {copy(mask.tiles).data(), copy(mask.bits).data(), values.extents[0], values.extents[1],
+                        values.extents[2]};
+}
+
+PerHead Arguments::per_head(const reference::PerHead& values, std::size_t num_heads) {
+  if (!values.present()) return {};
+  return {copy(values.data).data(), values.per_batch ? num_heads : 0};
+}
+
+template <class T>
+std::span<const T> Arguments::copy(const std::vector<T>& values) {
+  if (values.empty()) return {};
+  auto& buffer = inputs_.emplace_back(new std::byte[values.size() * sizeof(T)]);
+  std::memcpy(buffer.get(), values.data(), values.size() * sizeof(T));
+  return {reinterpret_cast<const T*>(buffer.get()), values.size()};
 }
 
 InputView Arguments::input(const std::vector<float>& values, const Extents& extents, DType dtype, Placement placement,

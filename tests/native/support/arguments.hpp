@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sdpa/attention.hpp"
@@ -67,13 +68,18 @@ class Arguments {
   InputView input(const std::vector<float>& values, const Extents& extents, DType dtype, Placement placement,
                   bool broadcast);
   TensorView<const std::uint8_t> mask(const Broadcast<std::uint8_t>& values, Placement placement);
+  void set_positions(const Problem& problem);
+  void set_block_mask(const Broadcast<std::uint8_t>& values);
+  PerHead per_head(const reference::PerHead& values, std::size_t num_heads);
+  // A copy of the values of its own.
+  template <class T>
+  std::span<const T> copy(const std::vector<T>& values);
   static TensorView<float> output(Output& target, const Extents& extents, Placement placement);
   static std::vector<float> gather(const Output& output);
   static bool untouched(const Output& output);
 
   // Each buffer is an allocation of its own, of the exact size, so that an address sanitizer sees reads past the end.
   std::vector<std::unique_ptr<std::byte[]>> inputs_;
-  std::vector<std::int32_t> query_offsets_, query_lengths_, kv_lengths_;
   Output out_, lse_, scores_;
 };
 

@@ -12,10 +12,11 @@ inline constexpr std::size_t kKeys = 203;
 inline constexpr std::size_t kHeadDim = 9;
 inline constexpr std::size_t kHeadDimV = 6;
 
-// Each kind of bound, alone, and all of them together.
+// Each kind of bound, alone, and many of them together.
 struct Bound {
   const char* name;
   void (*apply)(Problem&, Random&);
+  std::size_t batch = 2;
 };
 
 inline constexpr Bound kBounds[] = {
@@ -73,14 +74,75 @@ inline constexpr Bound kBounds[] = {
        p.bias = random_bias(r, {1, 1, kQueries, kKeys});
        p.mask = random_mask(r, {2, 1, kQueries, kKeys}, 0.8);
      }},
+    {"chunk",
+     [](Problem& p, Random&) {
+       p.chunk = 37;
+       p.align = Align::kLowerRight;
+     }},
+    {"global keys and a window far from them",
+     [](Problem& p, Random&) {
+       p.global_keys = 5;
+       p.window_left = 7;
+       p.window_right = 5;
+       p.align = Align::kLowerRight;
+     }},
+    {"global keys and a chunk",
+     [](Problem& p, Random&) {
+       p.causal = true;
+       p.global_keys = 50;
+       p.chunk = 20;
+       p.align = Align::kLowerRight;
+     }},
+    {"segments in order",
+     [](Problem& p, Random&) {
+       for (std::size_t n = 0; n < 2 * kQueries; ++n) p.query_segments.push_back(static_cast<std::int32_t>(n / 25));
+       for (std::size_t n = 0; n < 2 * kKeys; ++n) p.key_segments.push_back(static_cast<std::int32_t>(n / 70));
+     }},
+    {"segments in any order",
+     [](Problem& p, Random& r) {
+       p.query_segments = random_segments(r, 2, kQueries, 3);
+       p.key_segments = random_segments(r, 2, kKeys, 3);
+     }},
+    {"packed sequences",
+     [](Problem& p, Random&) {
+       p.query_starts = {0, 9, 9, 30, 55};
+       p.key_starts = {0, 40, 97, 97, 180};
+       p.causal = true;
+       p.align = Align::kUpperLeft;
+     },
+     1},
+    {"block mask",
+     [](Problem& p, Random& r) {
+       p.block_mask = random_block_mask(r, {2, 2, kQueries, kKeys});
+     }},
+    {"all of these, with sinks and slopes",
+     [](Problem& p, Random& r) {
+       p.global_keys = 3;
+       p.chunk = 50;
+       p.align = Align::kLowerRight;
+       p.query_segments = random_segments(r, 2, kQueries, 2);
+       p.key_segments = random_segments(r, 2, kKeys, 2);
+       p.block_mask = random_block_mask(r, {1, 2, kQueries, kKeys});
+       p.mask = random_mask(r, {2, 1, kQueries, kKeys}, 0.8);
+       p.alibi_slopes = {{0.5F, 0.1F}, false};
+       p.sinks = {{1, 2, -1, 0}, true};
+     }},
 };
+
+// Whether row `row` of batch, head and query in this order sees no key at all.
+inline bool sees_nothing(const Problem& p, std::size_t row) {
+  for (std::size_t j = 0; j < p.seqlen_kv; ++j) {
+    if (p.allowed(row / (p.num_heads * p.seqlen_q), row / p.seqlen_q % p.num_heads, row % p.seqlen_q, j)) return false;
+  }
+  return true;
+}
 
 inline Problem bounded(const Bound& bound) {
   Problem p = make_problem({.seqlen_q = kQueries,
                             .seqlen_kv = kKeys,
                             .head_dim = kHeadDim,
                             .head_dim_v = kHeadDimV,
-                            .batch = 2,
+                            .batch = bound.batch,
                             .num_heads = 2,
                             .num_kv_heads = 1});
   Random random(17);

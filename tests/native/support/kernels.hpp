@@ -45,11 +45,13 @@ Expected expected(const Problem& problem);
 
 // Fails where an output differs from the reference by more than the error bound.
 //
-// out: |error| <= 2 E + 4u sum_j w_j |v_j|, and <= 2e-6 on unit normal data, where E is the largest error of the plain
-// float32 computation of the same problem and u = 2^-24. The second term is what weights of relative error 4u give; it
-// matters for rows of one or two keys, where the plain computation happens to be exact.
+// out: |error| <= 2 E + 4u sum_j w_j |v_j|, and <= 2e-6 on unit normal data (over 1 - p under dropout), where E is the
+// largest error of the plain float32 computation of the same problem and u = 2^-24. The second term is what weights of
+// relative error 4u give; it matters for rows of one or two keys, where the plain computation happens to be exact.
+//
 // lse and scores: 2 E + 4u max(1, |value|).
-// Rows that see nothing have to be exactly 0, NaN and infinities to match exactly.
+//
+// Rows of which nothing is left have to be exactly 0, NaN and infinities to match exactly.
 void expect_close(const Problem& problem, const Expected& expected, const Actual& actual, ScoresStage stage);
 
 // run() and expect_close() together.

@@ -38,6 +38,15 @@ Broadcast<std::uint8_t> random_mask(Random& random, std::array<std::size_t, 4> e
 // A unit normal bias of those extents.
 Broadcast<float> random_bias(Random& random, std::array<std::size_t, 4> extents);
 
+// A boolean mask of those extents made of tiles of 64 x 64 cells: empty, full or drawn cell by cell, a third each.
+Broadcast<std::uint8_t> random_block_mask(Random& random, std::array<std::size_t, 4> extents);
+
+// `count` ascending starts from 0 to at most `length`; some sequences are empty.
+std::vector<std::int32_t> random_starts(Random& random, std::size_t count, std::size_t length);
+
+// (batch, length) ids of one of `ids` segments each, in runs.
+std::vector<std::int32_t> random_segments(Random& random, std::size_t batch, std::size_t length, std::int32_t ids);
+
 // A problem with every size and option drawn at random: sizes around tile bounds and small ones, any mix of options.
 Problem random_problem(std::uint64_t seed);
 

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
+
+#include "sdpa/tensor_view.hpp"
 
 namespace sdpa::testing {
 
@@ -39,6 +42,14 @@ inline std::uint16_t to_bfloat16(float value) {
   if (std::isnan(value)) return 0x7fc0;
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+// Rounds every element to what the storage type holds, so that the reference sees the very numbers.
+inline void round_to(std::vector<float>& values, DType dtype) {
+  for (float& value : values) {
+    if (dtype == DType::kFloat16) value = from_float16(to_float16(value));
+    if (dtype == DType::kBFloat16) value = from_bfloat16(to_bfloat16(value));
+  }
 }
 
 }  // namespace sdpa::testing
