@@ -22,17 +22,41 @@ inline std::uint32_t segment_word(const std::int32_t* keys, std::size_t n, std::
   return word;
 }
 
-/// Keys [key, key + n) of `word` that masks and segments leave; `key` is a multiple of 32.
-inline std::uint32_t allowed_word(const AttentionBlock& block, std::size_t row, std::size_t key, std::size_t n,
-                                  std::uint32_t word) {
+/// Keys of a tile that are of one segment. Rows that follow each other mostly ask for the same.
+class SegmentWords {
+ public:
+  SegmentWords(const AttentionBlock& block, KeyRange tile) : block_(block), tile_(tile) {}
+
+  std::uint32_t word(std::size_t row, std::size_t w) {
+    const std::int32_t id = block_.query_segments[block_.row_of(row)];
+    if (!known_ || id != id_) {
+      for (std::size_t k = 0; k * kWordBits < tile_.size(); ++k) {
+        const std::size_t first = tile_.begin + k * kWordBits;
+        const std::size_t n = tile_.end - first < kWordBits ? tile_.end - first : kWordBits;
+        words_[k] = segment_word(block_.key_segments + first, n, id);
+      }
+      id_ = id;
+      known_ = true;
+    }
+    return words_[w];
+  }
+
+ private:
+  const AttentionBlock& block_;
+  KeyRange tile_;
+  std::uint32_t words_[kMaskWords] = {};
+  std::int32_t id_ = 0;
+  bool known_ = false;
+};
+
+/// Keys [key, key + n) of `word` that the masks leave; `key` is a multiple of 32.
+inline std::uint32_t unmasked_word(const AttentionBlock& block, std::size_t row, std::size_t key, std::size_t n,
+                                   std::uint32_t word) {
   const auto& mask = block.mask;
   if (block.block_mask.tiles != nullptr && word != 0) word &= block_mask_word(block, row, key);
   if (mask.data != nullptr && word != 0) {
     const std::uint8_t* from = mask.data + block.row_offset(row, mask.head_stride, mask.row_stride);
     word &= mask_word(from, mask.column_stride, key, n);
-  }
-  if (block.query_segments != nullptr && word != 0) {
-    word &= segment_word(block.key_segments + key, n, block.query_segments[block.row_of(row)]);
   }
   return word;
 }
@@ -47,6 +71,7 @@ SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& pane
   for (auto& word : every) word = ~std::uint32_t{0};
   const KeyRange lost = within_tile({block.lost_begin, block.lost_end}, tile);
   const std::size_t words = (keys.end + kWordBits - 1) / kWordBits;
+  SegmentWords segments(block, tile);
   for (std::size_t r = 0; r < panel.vectors * simd::kWidth<Arch>; ++r) {
     // Lanes beyond the block repeat its last row and are never read.
     const std::size_t row = panel.first + (r < panel.rows ? r : panel.rows - 1);
@@ -57,7 +82,8 @@ SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& pane
       const std::size_t key = tile.begin + w * kWordBits;
       const std::size_t n = tile.end - key < kWordBits ? tile.end - key : kWordBits;
       std::uint32_t word = range_bits(seen, w) & ~range_bits(hole, w) & ~range_bits(lost, w);
-      word = allowed_word(block, row, key, n, word);
+      if (block.query_segments != nullptr) word &= segments.word(row, w);
+      word = unmasked_word(block, row, key, n, word);
       to.word[w][r] = word;
       some[w] |= word;
       every[w] &= word;
@@ -81,9 +107,12 @@ SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& pane
 inline bool is_allowed(const AttentionBlock& block, std::size_t row, std::size_t key) {
   if (block.hole_begin != nullptr && key >= block.hole_begin[row] && key < block.hole_end[row]) return false;
   if (key >= block.lost_begin && key < block.lost_end) return false;
+  if (block.query_segments != nullptr && block.key_segments[key] != block.query_segments[block.row_of(row)]) {
+    return false;
+  }
   const std::size_t first = key / kWordBits * kWordBits;
   const std::uint32_t bit = std::uint32_t{1} << (key - first);
-  if (allowed_word(block, row, first, key - first + 1, bit) == 0) return false;
+  if (unmasked_word(block, row, first, key - first + 1, bit) == 0) return false;
   const auto& bias = block.bias;
   return bias.data == nullptr ||
          read_element(bias.data, block.bias_dtype,

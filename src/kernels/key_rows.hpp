@@ -7,6 +7,7 @@
 
 #include "kernels/kernel_table.hpp"
 #include "kernels/pack.hpp"
+#include "kernels/widen.hpp"
 
 namespace sdpa::kernels {
 
@@ -52,8 +53,7 @@ SDPA_NOINLINE void copy_run(const InputRows& source, const Run& run, std::size_t
     case DType::kInt8: {
       const auto* from = static_cast<const std::int8_t*>(source.data) + run.element;
       for (std::size_t r = 0; r < run.rows; ++r, from += source.stride, to += columns) {
-        const float scale = source.scales[run.scale + r];
-        for (std::size_t c = 0; c < columns; ++c) to[c] = scale * static_cast<float>(from[c]);
+        widen_int8<Arch>(from, source.scales[run.scale + r], columns, to);
       }
       return;
     }
@@ -62,7 +62,7 @@ SDPA_NOINLINE void copy_run(const InputRows& source, const Run& run, std::size_t
       const auto* from = static_cast<const std::uint16_t*>(source.data) + run.element;
       for (std::size_t r = 0; r < run.rows; ++r, from += source.stride, to += columns) {
         if (source.dtype == DType::kFloat16) {
-          for (std::size_t c = 0; c < columns; ++c) to[c] = float16_to_float(from[c]);
+          widen_float16<Arch>(from, columns, to);
         } else {
           for (std::size_t c = 0; c < columns; ++c) to[c] = bfloat16_to_float(from[c]);
         }

@@ -132,6 +132,43 @@ SDPA_INLINE Bits<Arch> load_bits(const std::uint32_t* p) {
   return Bits<Arch>::load_unaligned(reinterpret_cast<const std::int32_t*>(p));
 }
 
+template <class Arch>
+struct WideProduct {
+  Bits<Arch> high;
+  Bits<Arch> low;
+};
+
+/// The 64 bits of x times `factor`, both unsigned.
+template <class Arch>
+SDPA_INLINE WideProduct<Arch> multiply_wide(Bits<Arch> x, std::uint32_t factor) {
+#if defined(__wasm_simd128__)
+  if constexpr (!std::is_same_v<Arch, Scalar>) {
+    const v128_t f = wasm_i32x4_splat(static_cast<std::int32_t>(factor));
+    const v128_t a = wasm_u64x2_extmul_low_u32x4(x, f);
+    const v128_t b = wasm_u64x2_extmul_high_u32x4(x, f);
+    return {Bits<Arch>(wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)), Bits<Arch>(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6))};
+  }
+#endif
+  std::int32_t lanes[kWidth<Arch>];
+  std::int32_t high[kWidth<Arch>];
+  x.store_unaligned(lanes);
+  for (std::size_t l = 0; l < kWidth<Arch>; ++l) {
+    const std::uint64_t product = std::uint64_t{factor} * static_cast<std::uint32_t>(lanes[l]);
+    high[l] = static_cast<std::int32_t>(product >> 32);
+    lanes[l] = static_cast<std::int32_t>(product);
+  }
+  return {Bits<Arch>::load_unaligned(high), Bits<Arch>::load_unaligned(lanes)};
+}
+
+/// x, or 0 in the lanes whose bits are, as unsigned numbers, below `limit`.
+template <class Arch>
+SDPA_INLINE Batch<Arch> zero_below(Batch<Arch> x, Bits<Arch> bits, std::uint32_t limit) {
+  // Signed comparison of both with the highest bit turned over.
+  const Bits<Arch> turn(static_cast<std::int32_t>(0x80000000U));
+  const auto keep = (bits ^ turn) >= (Bits<Arch>(static_cast<std::int32_t>(limit)) ^ turn);
+  return xsimd::select(xsimd::batch_bool_cast<float>(keep), x, Batch<Arch>(0.0F));
+}
+
 /// `yes` in the lanes whose lowest bit is set, `no` in the others.
 template <class Arch>
 SDPA_INLINE Batch<Arch> select_by_lowest_bit(Bits<Arch> bits, Batch<Arch> yes, Batch<Arch> no) {
