@@ -20,6 +20,7 @@ export { version } from './version.js';
  * @typedef {import('./variants.js').Variant} Variant
  * @typedef {import('./masks/block-mask.js').BlockMask} BlockMask
  * @typedef {import('./merge.js').MergePart} MergePart
+ * @typedef {import('./weights/weights.js').WeightsOptions} WeightsOptions
  * @typedef {import('./kv-cache/kv-cache.js').KVCache} KVCache
  * @typedef {import('./kv-cache/cache-options.js').KVCacheOptions} KVCacheOptions
  * @typedef {import('./rope.js').RopeOptions} RopeOptions
@@ -29,4 +30,9 @@ export { version } from './version.js';
 /**
  * @template {AttentionOptions} [O={}]
  * @typedef {import('./attention.js').AttentionResult<O>} AttentionResult
+ */
+
+/**
+ * @template {WeightsOptions} [O={}]
+ * @typedef {import('./weights/weights.js').WeightsResultOf<O>} WeightsResult
  */

@@ -57,7 +57,8 @@ import { finite, flag, int32, offset, oneOf, whole, windowBounds } from './optio
  * @property {Float32Array | import('./tensor.js').SdpaTensor} [out] receives the result
  */
 
-const known = [
+/** Names of the options, in the order in which they are read. */
+export const optionNames = [
   'scale',
   'softcap',
   'mask',
@@ -194,9 +195,9 @@ export function readOptions(call, options) {
     throw typeError('type', `options must be an object, got ${show(options)}`);
   }
   const given = /** @type {any} */ (options);
-  for (const name in given) if (!known.includes(name)) throw unknown(name);
+  for (const name in given) if (!optionNames.includes(name)) throw unknown(name);
   // By name, so that an option counts wherever the object keeps it: a getter of its class, a property that is not enumerable.
-  for (const name of known) {
+  for (const name of optionNames) {
     const setting = given[name];
     if (setting !== undefined) readOption(call, name, setting);
   }
@@ -284,7 +285,7 @@ const alignNames = { 'lower-right': alignCodes['lower-right'], 'upper-left': ali
 
 /** @param {string} name */
 function unknown(name) {
-  const close = known.find((other) => other.toLowerCase() === name.replace(/[_-]/g, '').toLowerCase());
-  const hint = close ? `did you mean '${close}'?` : `the options are ${known.join(', ')}`;
+  const close = optionNames.find((other) => other.toLowerCase() === name.replace(/[_-]/g, '').toLowerCase());
+  const hint = close ? `did you mean '${close}'?` : `the options are ${optionNames.join(', ')}`;
   return typeError('unknown-option', `attention has no option '${name}'; ${hint}`);
 }

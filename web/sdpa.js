@@ -14,6 +14,7 @@ import { rope } from './rope.js';
 import { sinusoidal } from './sinusoidal.js';
 import { product, readShape, SdpaTensor } from './tensor.js';
 import { version } from './version.js';
+import { attentionWeights } from './weights/weights.js';
 
 /**
  * @typedef {import('./tensor.js').TensorLike} TensorLike
@@ -81,6 +82,22 @@ export class Sdpa {
    */
   attentionAsync(query, key, value, options) {
     return /** @type {any} */ (attentionAsync(this.#runtime, this.#pool, this, query, key, value, options));
+  }
+
+  /**
+   * Exact weights P = exp(s - lse) of attention(), s its scores after softcap, bias and masks, without their L×S matrix: chosen rows or
+   * columns, and summaries. P is 0 where a key takes no part; rows sum to 1, with `sinks` to less. Memory for the results and the inputs
+   * only. A row of NaN gives NaN where it sees keys, and the key -1.
+   * @template {import('./weights/weights.js').WeightsOptions} O
+   * @param {TensorLike | SdpaTensor} query (B, Hq, L, D), (Hq, L, D) or (L, D)
+   * @param {TensorLike | SdpaTensor} key (B, Hkv, S, D), with Hq a multiple of Hkv
+   * @param {O} options those of attention() that say what the scores are, `lse`, and one or more of `rows`, `columns`, `columnSums`,
+   *   `topK`, `stats` and `pool`
+   * @returns {import('./weights/weights.js').WeightsResultOf<O>} what was asked for, under the same names, the caller's own
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  attentionWeights(query, key, options) {
+    return /** @type {any} */ (attentionWeights(this.#runtime, query, key, options));
   }
 
   /**
