@@ -21,14 +21,10 @@ SDPA_INLINE void widen_int8(const std::int8_t* from, float scale, std::size_t n,
 /// to[c] = from[c], c < n, exactly.
 template <class Arch>
 SDPA_INLINE void widen_float16(const std::uint16_t* from, std::size_t n, float* to) {
-  constexpr std::size_t kStep = simd::kFloat16Step<Arch>;
-  std::size_t c = 0;
-  for (; c + kStep <= n; c += kStep) {
-    // Infinities and NaNs are rare and cost a scalar step.
-    if (simd::widen_finite_float16<Arch>(from + c, to + c)) continue;
-    for (std::size_t k = c; k < c + kStep; ++k) to[k] = float16_to_float(from[k]);
-  }
-  for (; c < n; ++c) to[c] = float16_to_float(from[c]);
+  const std::size_t whole = n - n % simd::kFloat16Step<Arch>;
+  // A row with infinities or NaNs is rare and goes one by one.
+  const bool finite = simd::widen_finite_float16<Arch>(from, whole, to);
+  for (std::size_t c = finite ? whole : 0; c < n; ++c) to[c] = float16_to_float(from[c]);
 }
 
 }  // namespace sdpa::kernels

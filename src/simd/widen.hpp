@@ -45,27 +45,42 @@ SDPA_INLINE void widen_int8(const std::int8_t* from, float scale, float* to) {
   for (std::size_t k = 0; k < kInt8Step<Arch>; ++k) to[k] = scale * static_cast<float>(from[k]);
 }
 
-/// A step of finite float16; false, and nothing of use in `to`, where one is infinite or NaN. A float16 widened with
-/// its sign and shifted to the places of a float32 has an exponent that is 112 too small: a multiplication, which
-/// handles subnormals by itself.
+struct Float16Table {
+  std::uint32_t exponent[4] = {0x7c007c00U, 0x7c007c00U, 0x7c007c00U, 0x7c007c00U};
+  std::uint32_t places[4] = {0x8fffe000U, 0x8fffe000U, 0x8fffe000U, 0x8fffe000U};
+  float factor[4] = {0x1p112F, 0x1p112F, 0x1p112F, 0x1p112F};
+};
+inline constexpr Float16Table kFloat16Table{};
+
+/// to[k] = from[k], k < n, a multiple of kFloat16Step; false, and nothing of use in `to`, where one is infinite or NaN.
+/// A float16 widened with its sign and shifted to the places of a float32 has an exponent that is 112 too small: a
+/// multiplication, which handles subnormals by itself.
 template <class Arch>
-SDPA_INLINE bool widen_finite_float16(const std::uint16_t* from, float* to) {
+SDPA_INLINE bool widen_finite_float16(const std::uint16_t* from, std::size_t n, float* to) {
 #if defined(__wasm_simd128__)
   if constexpr (kHasWasmVectors<Arch>) {
-    const v128_t halves = wasm_v128_load(from);
-    const v128_t exponent = wasm_i16x8_splat(0x7c00);
-    const v128_t places = wasm_i32x4_splat(static_cast<std::int32_t>(0x8fffe000U));
-    const v128_t factor = wasm_f32x4_splat(0x1p112F);
+    const Float16Table* table = opaque(&kFloat16Table);
+    const v128_t exponent = wasm_v128_load(table->exponent);
+    const v128_t places = wasm_v128_load(table->places);
+    const v128_t factor = wasm_v128_load(table->factor);
+    v128_t special = wasm_i32x4_splat(0);
     const auto four = [&](v128_t words, float* at) SDPA_INLINE_LAMBDA {
       wasm_v128_store(at, wasm_f32x4_mul(wasm_v128_and(wasm_i32x4_shl(words, 13), places), factor));
     };
-    four(wasm_i32x4_extend_low_i16x8(halves), to);
-    four(wasm_i32x4_extend_high_i16x8(halves), to + 4);
-    return !wasm_v128_any_true(wasm_i16x8_eq(wasm_v128_and(halves, exponent), exponent));
+    SDPA_NO_UNROLL
+    for (; n != 0; n -= kFloat16Step<Arch>) {
+      const v128_t halves = wasm_v128_load(from);
+      special = wasm_v128_or(special, wasm_i16x8_eq(wasm_v128_and(halves, exponent), exponent));
+      four(wasm_i32x4_extend_low_i16x8(halves), to);
+      four(wasm_i32x4_extend_high_i16x8(halves), to + 4);
+      from += kFloat16Step<Arch>;
+      to += kFloat16Step<Arch>;
+    }
+    return !wasm_v128_any_true(special);
   }
 #endif
   std::uint32_t special = 0;
-  for (std::size_t k = 0; k < kFloat16Step<Arch>; ++k) {
+  for (std::size_t k = 0; k < n; ++k) {
     const std::uint32_t half = from[k];
     special |= static_cast<std::uint32_t>((half & 0x7c00U) == 0x7c00U);
     const auto magnitude = std::bit_cast<float>((half & 0x7fffU) << 13) * 0x1p112F;
