@@ -103,6 +103,16 @@ export const frameFields = /** @type {const} */ ([
   'weights_indices',
   'weights_entropy',
   'weights_sums',
+  // Gradients: see web/gradients.js. The first two are inputs.
+  'd_out',
+  'd_lse',
+  'd_query',
+  'd_key',
+  'd_value',
+  'd_bias',
+  'd_scale',
+  'd_sinks',
+  'd_alibi',
 ]);
 
 /** Fields that every call fills in; those behind them are 0 in most calls. */

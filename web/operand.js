@@ -29,6 +29,8 @@ export class Operand {
     this.data = data;
     this.dtype = dtype;
     this.shape = shape;
+    /** Dimensions that it was given with; `shape` of a mask or bias is padded. */
+    this.rank = shape.length;
     this.count = count;
     this.bytes = count * dtypeBytes[dtype];
     this.pointer = pointer;

@@ -20,6 +20,8 @@ import { version } from './version.js';
  * @property {(frame: number) => number} attention status code
  * @property {(frame: number) => number} attentionWeightsWorkspaceBytes bytes, or a negative status code
  * @property {(frame: number) => number} attentionWeights status code
+ * @property {(frame: number) => number} attentionBackwardWorkspaceBytes bytes, or a negative status code
+ * @property {(frame: number) => number} attentionBackward status code
  */
 
 /** Bytes that a 32-bit wasm memory can have; the last page is left out, so that no end wraps to 0. */

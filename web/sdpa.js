@@ -6,6 +6,8 @@ import { attentionAsync } from './attention-async.js';
 import { disposeSymbol } from './dispose.js';
 import { rangeError, show, typeError } from './errors.js';
 import { dtypeBytes } from './frame.js';
+import { gradientCheck } from './gradient-check.js';
+import { attentionBackward } from './gradients.js';
 import { createKVCache } from './kv-cache/index.js';
 import { masks } from './masks/index.js';
 import { merge } from './merge.js';
@@ -98,6 +100,39 @@ export class Sdpa {
    */
   attentionWeights(query, key, options) {
     return /** @type {any} */ (attentionWeights(this.#runtime, query, key, options));
+  }
+
+  /**
+   * Gradients of a loss with respect to the inputs of attention(), from those with respect to `out` and `lse`: exact, with the weights
+   * computed again from lse, in memory that grows with L and S, not with L×S. Rows that see nothing and keys that nobody sees have
+   * gradients of exactly 0. Sums run in a fixed order.
+   * @template {import('./gradients.js').BackwardOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} query as in the forward call
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {import('./gradients.js').BackwardGiven} given `out`, `lse`, `dOut` and, where the loss depends on lse, `dLse`
+   * @param {O} [options] those of the forward call, `out` and `scores` apart
+   * @returns {import('./gradients.js').BackwardResult<O>} `dQuery`, `dKey`, `dValue`, float32, in the shapes of the inputs; `dBias` (summed
+   *   over the dimensions in which the bias repeats), `dSinks` and `dAlibiSlopes` where these were given; `dScale`, a number
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  attentionBackward(query, key, value, given, options) {
+    return /** @type {any} */ (attentionBackward(this.#runtime, query, key, value, given, options));
+  }
+
+  /**
+   * Compares attentionBackward() with central differences of the definition of attention, computed in float64 by a few plain loops, on a
+   * random loss Σ out·R and a sample of elements. Slow: for small tensors, for teaching, and for doubt.
+   * @param {TensorLike | SdpaTensor} query
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {import('./gradient-check.js').CheckOptions} [options] those of attention(), `samples` and `seed`
+   * @returns {import('./gradient-check.js').GradientCheck} the errors of each tensor, and `passed`: all of them are at most 0.001 of the
+   *   tensor's largest gradient (float32 leaves about 0.000001)
+   * @throws TypeError or RangeError with a `code`
+   */
+  gradientCheck(query, key, value, options) {
+    return gradientCheck(this.#runtime, query, key, value, options);
   }
 
   /**

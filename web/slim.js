@@ -21,6 +21,10 @@ export { version } from './version.js';
  * @typedef {import('./masks/block-mask.js').BlockMask} BlockMask
  * @typedef {import('./merge.js').MergePart} MergePart
  * @typedef {import('./weights/weights.js').WeightsOptions} WeightsOptions
+ * @typedef {import('./gradients.js').BackwardOptions} BackwardOptions
+ * @typedef {import('./gradients.js').BackwardGiven} BackwardGiven
+ * @typedef {import('./gradient-check.js').CheckOptions} CheckOptions
+ * @typedef {import('./gradient-check.js').GradientCheck} GradientCheck
  * @typedef {import('./kv-cache/kv-cache.js').KVCache} KVCache
  * @typedef {import('./kv-cache/cache-options.js').KVCacheOptions} KVCacheOptions
  * @typedef {import('./rope.js').RopeOptions} RopeOptions
@@ -30,6 +34,11 @@ export { version } from './version.js';
 /**
  * @template {AttentionOptions} [O={}]
  * @typedef {import('./attention.js').AttentionResult<O>} AttentionResult
+ */
+
+/**
+ * @template {BackwardOptions} [O={}]
+ * @typedef {import('./gradients.js').BackwardResult<O>} BackwardResult
  */
 
 /**

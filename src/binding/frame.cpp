@@ -157,4 +157,40 @@ WeightsCall decode_weights(const double* frame) {
   return call;
 }
 
+BackwardCall decode_backward(const double* frame) {
+  const Reader f(frame);
+  const Call forward = decode(frame);
+  BackwardCall call;
+  BackwardTensors& t = call.tensors;
+  t.query = forward.tensors.query;
+  t.key = forward.tensors.key;
+  t.value = forward.tensors.value;
+  const auto input = [](const float* data, const TensorView<float>& like) {
+    return TensorView<const float>(data, like.extents(), like.strides());
+  };
+  t.out = input(forward.tensors.out.data_handle(), forward.tensors.out);
+  t.lse = input(forward.tensors.lse.data_handle(), forward.tensors.lse);
+  t.d_out = input(f.pointer<const float>(Field::kDOut), forward.tensors.out);
+  t.d_lse = input(f.pointer<const float>(Field::kDLse), forward.tensors.lse);
+
+  const auto layout = f.choice<Layout>(Field::kLayout);
+  const auto gradient = [&](Field field, const InputView& of) {
+    return TensorView<float>(f.pointer<float>(field), of.extents(), contiguous_strides(of.extents(), layout));
+  };
+  t.d_query = gradient(Field::kDQuery, t.query);
+  t.d_key = gradient(Field::kDKey, t.key);
+  t.d_value = gradient(Field::kDValue, t.value);
+  t.d_bias = {f.pointer<float>(Field::kDBias), forward.options.bias.extents()};
+  const auto per_head = [&](Field field) {
+    auto* data = f.pointer<double>(field);
+    return data == nullptr ? std::span<double>() : std::span(data, f.size(Field::kBatch) * f.size(Field::kNumHeads));
+  };
+  t.d_scale = per_head(Field::kDScale);
+  t.d_sinks = per_head(Field::kDSinks);
+  t.d_alibi_slopes = per_head(Field::kDAlibi);
+  call.options = forward.options;
+  call.workspace = forward.workspace;
+  return call;
+}
+
 }  // namespace sdpa::binding

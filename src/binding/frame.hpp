@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sdpa/attention.hpp"
+#include "sdpa/gradients.hpp"
 #include "sdpa/weights.hpp"
 
 namespace sdpa::binding {
@@ -103,6 +104,15 @@ enum class Field : std::uint8_t {
   kWeightsIndices,
   kWeightsEntropy,
   kWeightsSums,
+  kDOut,
+  kDLse,
+  kDQuery,
+  kDKey,
+  kDValue,
+  kDBias,
+  kDScale,
+  kDSinks,
+  kDAlibi,
   kCount_,
 };
 
@@ -116,7 +126,7 @@ inline constexpr const char* kFieldNames =
     "cell_row,key_batch_stride,key_head_stride,key_row_stride,value_batch_stride,value_head_stride,value_row_stride,"
     "page_size,pages_per_row,ring_begin,ring_size,weights_kind,weights_heads,weights_num_heads,weights_picks,"
     "weights_num_picks,top_k,row_cells,num_row_cells,column_cells,num_column_cells,weights_values,weights_indices,"
-    "weights_entropy,weights_sums";
+    "weights_entropy,weights_sums,d_out,d_lse,d_query,d_key,d_value,d_bias,d_scale,d_sinks,d_alibi";
 
 struct Call {
   AttentionTensors tensors;
@@ -136,5 +146,14 @@ struct WeightsCall {
 
 /// The same of a call for weights, whose lse is an input.
 WeightsCall decode_weights(const double* frame);
+
+struct BackwardCall {
+  BackwardTensors tensors;
+  AttentionOptions options;
+  std::span<std::byte> workspace;
+};
+
+/// The same of a backward call, whose out and lse are inputs.
+BackwardCall decode_backward(const double* frame);
 
 }  // namespace sdpa::binding

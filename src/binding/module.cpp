@@ -8,13 +8,16 @@
 
 #include "binding/frame.hpp"
 #include "sdpa/attention.hpp"
+#include "sdpa/gradients.hpp"
 #include "sdpa/version.hpp"
 #include "sdpa/weights.hpp"
 
 namespace {
 
+using sdpa::binding::BackwardCall;
 using sdpa::binding::Call;
 using sdpa::binding::decode;
+using sdpa::binding::decode_backward;
 using sdpa::binding::decode_weights;
 using sdpa::binding::WeightsCall;
 
@@ -48,6 +51,17 @@ double attention_weights_workspace_bytes(double frame) {
 int attention_weights(double frame) {
   const WeightsCall call = decode_weights(frame_at(frame));
   return static_cast<int>(sdpa::attention_weights(call.tensors, call.request, call.options, call.workspace).code());
+}
+
+double attention_backward_workspace_bytes(double frame) {
+  const BackwardCall call = decode_backward(frame_at(frame));
+  const auto size = sdpa::attention_backward_workspace_bytes(call.tensors, call.options);
+  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+}
+
+int attention_backward(double frame) {
+  const BackwardCall call = decode_backward(frame_at(frame));
+  return static_cast<int>(sdpa::attention_backward(call.tensors, call.options, call.workspace).code());
 }
 
 std::string version() { return sdpa::kVersion; }
@@ -85,4 +99,6 @@ EMSCRIPTEN_BINDINGS(sdpa) {
   emscripten::function("attention", &attention);
   emscripten::function("attentionWeightsWorkspaceBytes", &attention_weights_workspace_bytes);
   emscripten::function("attentionWeights", &attention_weights);
+  emscripten::function("attentionBackwardWorkspaceBytes", &attention_backward_workspace_bytes);
+  emscripten::function("attentionBackward", &attention_backward);
 }

@@ -23,9 +23,10 @@ function high(a, b) {
  * @param {number} c1
  * @param {number} c2
  * @param {number} c3
- * @returns {number} the first of the four words, 0 ... 2^32 - 1
+ * @param {number} [word] which of the four words
+ * @returns {number} 0 ... 2^32 - 1
  */
-export function philox(k0, k1, c0, c1, c2, c3) {
+export function philox(k0, k1, c0, c1, c2, c3, word = 0) {
   for (let round = 0; round < 10; round++) {
     const high0 = high(0xd2511f53, c0 >>> 0);
     const high1 = high(0xcd9e8d57, c2 >>> 0);
@@ -35,5 +36,5 @@ export function philox(k0, k1, c0, c1, c2, c3) {
     k0 = (k0 + 0x9e3779b9) | 0;
     k1 = (k1 + 0xbb67ae85) | 0;
   }
-  return c0 >>> 0;
+  return [c0, c1, c2, c3][word] >>> 0;
 }

@@ -222,7 +222,7 @@ function broadcast({ data, shape, dtype }, full) {
  * @param {string} [dtype]
  * @returns {number}
  */
-function widen(x, dtype) {
+export function widen(x, dtype) {
   if (dtype === 'float16') return halfToNumber(Number(x));
   if (dtype === 'bfloat16') return new Float32Array(new Uint32Array([Number(x) << 16]).buffer)[0];
   return Number(x);

@@ -1,0 +1,125 @@
+// Runs a backward call that has been checked: its arrays go into wasm memory, and the gradients come out as plain arrays.
+
+import { outOfMemory } from '../errors.js';
+import { field } from '../frame.js';
+import { copyIn } from '../operand.js';
+import { arrayBytes, writeFrame } from '../write-frame.js';
+
+/**
+ * @typedef {import('../operand.js').Operand} Operand
+ * @typedef {import('../runtime.js').Runtime} Runtime
+ * @typedef {import('./read-call.js').BackwardCall} BackwardCall
+ */
+
+/**
+ * Gradients as the module gives them: those of tensors in the layout of these, the others one number for each batch entry and query head.
+ * @typedef {object} RawGradients
+ * @property {Float32Array} query
+ * @property {Float32Array} key
+ * @property {Float32Array} value
+ * @property {Float32Array | null} bias in the bias's shape, summed over its repeated dimensions
+ * @property {Float64Array} scale (B, Hq)
+ * @property {Float64Array | null} sinks (B, Hq)
+ * @property {Float64Array | null} alibiSlopes (B, Hq)
+ */
+
+/** @param {number} bytes */
+const align64 = (bytes) => Math.ceil(Math.max(1, bytes) / 64) * 64;
+
+/** Offsets of arrays in a block that is allocated as a whole. */
+class Block {
+  bytes = 0;
+
+  /** @param {number} bytes */
+  take(bytes) {
+    const at = this.bytes;
+    this.bytes += align64(bytes);
+    return at;
+  }
+
+  /** @param {Operand | null} operand @returns {number} -1 where nothing is to be copied in */
+  input(operand) {
+    return operand && operand.pointer === 0 ? this.take(operand.bytes) : -1;
+  }
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {BackwardCall} backward
+ * @returns {RawGradients}
+ * @throws RangeError `out-of-memory`, with nothing changed
+ */
+export function computeGradients(runtime, backward) {
+  const { call } = backward;
+  const { exports } = runtime;
+  const { query, key, value, mask, bias, alibiSlopes, batch, numHeads } = call;
+  const { out, lse, dOut, dLse, sinks } = backward;
+  const block = new Block();
+  const short = block.take(arrayBytes(call));
+  /** @type {[keyof typeof field, Operand | null, number][]} */
+  const inputs = [
+    ['query', query, block.input(query)],
+    ['key', key, block.input(key)],
+    ['value', value, block.input(value)],
+    ['mask', mask, block.input(mask)],
+    ['bias', bias, block.input(bias)],
+    ['out', out, block.input(out)],
+    ['lse', lse, block.input(lse)],
+    ['d_out', dOut, block.input(dOut)],
+    ['d_lse', dLse, block.input(dLse)],
+  ];
+  const heads = batch * numHeads;
+  const gradients = {
+    d_query: block.take(query.count * 4),
+    d_key: block.take(key.count * 4),
+    d_value: block.take(value.count * 4),
+    d_bias: bias ? block.take(bias.count * 4) : -1,
+    d_scale: block.take(heads * 8),
+    d_sinks: sinks ? block.take(heads * 8) : -1,
+    d_alibi: alibiSlopes ? block.take(heads * 8) : -1,
+  };
+  const base = runtime.allocate(block.bytes, 'attentionBackward');
+  let scratch = 0;
+  let scratchBytes = 0;
+  try {
+    writeFrame(runtime, call, base + short);
+    const f = runtime.frame / 8;
+    runtime.doubles[f + field.scores] = 0;
+    for (const [name, operand, at] of inputs) {
+      runtime.doubles[f + field[name]] = at < 0 ? (operand?.pointer ?? 0) : base + at;
+      if (operand && at >= 0) copyIn(runtime, operand, base + at);
+    }
+    for (const [name, at] of Object.entries(gradients)) {
+      runtime.doubles[f + field[/** @type {keyof typeof gradients} */ (name)]] = at < 0 ? 0 : base + at;
+    }
+    const needed = exports.attentionBackwardWorkspaceBytes(runtime.frame);
+    if (needed < 0) runtime.check(needed, 'attentionBackward');
+    scratchBytes = align64(needed);
+    scratch = runtime.allocate(scratchBytes, 'attentionBackward');
+    runtime.doubles[f + field.workspace] = scratch;
+    runtime.doubles[f + field.workspace_bytes] = needed;
+    const status = exports.attentionBackward(runtime.frame);
+    if (status !== 0) runtime.check(status, 'attentionBackward');
+
+    const floats = (/** @type {number} */ at, /** @type {number} */ count) =>
+      runtime.floats.slice((base + at) / 4, (base + at) / 4 + count);
+    const perHead = (/** @type {number} */ at) => runtime.doubles.slice((base + at) / 8, (base + at) / 8 + heads);
+    try {
+      return {
+        query: floats(gradients.d_query, query.count),
+        key: floats(gradients.d_key, key.count),
+        value: floats(gradients.d_value, value.count),
+        bias: bias && floats(gradients.d_bias, bias.count),
+        scale: perHead(gradients.d_scale),
+        sinks: sinks ? perHead(gradients.d_sinks) : null,
+        alibiSlopes: alibiSlopes ? perHead(gradients.d_alibi) : null,
+      };
+    } catch (cause) {
+      const bytes = (query.count + key.count + value.count + (bias?.count ?? 0)) * 4;
+      throw outOfMemory(bytes, 0, 'gradients outside wasm memory', cause);
+    }
+  } finally {
+    if (scratch) runtime.release(scratch, scratchBytes);
+    runtime.release(base, block.bytes);
+  }
+}
