@@ -69,6 +69,8 @@ RowRules::RowRules(const AttentionTensors& tensors, const AttentionOptions& opti
     has_sorted_segments_ = std::is_sorted(ids, ids + keys_);
     compares_segments_ = !has_sorted_segments_;
   }
+  is_plain_ = options.chunk == 0 && options.global_keys == 0 && options.query_starts.empty() && !has_sorted_segments_ &&
+              tensors.map.held_from == nullptr;
 }
 
 RowRules::Row RowRules::row(std::size_t i) const {
@@ -102,7 +104,28 @@ RowRules::Row RowRules::row(std::size_t i) const {
   return row;
 }
 
+// Lengths, causal and a window alone, as most calls have it.
+void RowRules::fill_plain(std::size_t first, std::size_t rows, RowBounds& bounds) const {
+  const std::int64_t left = std::min(options_.window_left, kFar);
+  const std::int64_t right = options_.causal ? 0 : std::min(options_.window_right, kFar);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto i = static_cast<std::int64_t>(first + r);
+    const std::int64_t position = i + offset_;
+    const std::int64_t begin = std::max<std::int64_t>(0, position - left);
+    const std::int64_t end = std::min(keys_, position + right + 1);
+    const bool empty = i >= queries_ || begin >= end;
+    bounds.key_begin[r] = empty ? 0 : static_cast<std::size_t>(begin);
+    bounds.key_end[r] = empty ? 0 : static_cast<std::size_t>(end);
+    bounds.position[r] = position;
+  }
+}
+
 void RowRules::fill(std::size_t first, std::size_t rows, RowBounds& bounds) const {
+  if (is_plain_) {
+    bounds.has_holes = false;
+    fill_plain(first, rows, bounds);
+    return;
+  }
   const std::int64_t left = std::min(options_.window_left, kFar);
   // Causal is a window that ends at the query itself.
   const std::int64_t right =

@@ -38,6 +38,7 @@ class RowRules {
  private:
   struct Row;
   Row row(std::size_t i) const;
+  void fill_plain(std::size_t first, std::size_t rows, RowBounds& bounds) const;
 
   const AttentionOptions& options_;
   std::size_t b_;
@@ -50,6 +51,7 @@ class RowRules {
   std::int64_t ring_begin_ = 0;
   bool compares_segments_ = false;
   bool has_sorted_segments_ = false;
+  bool is_plain_ = false;
 };
 
 }  // namespace sdpa::core

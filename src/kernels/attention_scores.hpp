@@ -64,7 +64,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
       PanelMask<Arch> mask;
       const bool by_cell = masked && block.has_cells() && !keys.empty();
       if (by_cell) {
-        read_cells<Arch>(block, panel, tile, keys, mask);
+        read_cells<Arch>(block, panel, tile, all, keys, mask);
         all = keys;
       }
       float* scores = workspace.scores + first;

@@ -61,27 +61,36 @@ inline std::uint32_t unmasked_word(const AttentionBlock& block, std::size_t row,
   return word;
 }
 
-/// The cells of a panel at `keys` of the tile, what the rows' intervals exclude included. `keys` shrinks to what some
-/// row sees.
+/// The cells of a panel at `keys` of the tile, what the rows' intervals exclude included; `all` is what every row sees
+/// by its interval. `keys` shrinks to what some row sees.
 template <class Arch>
-SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& panel, KeyRange tile, KeyRange& keys,
-                                  PanelMask<Arch>& to) {
+SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& panel, KeyRange tile, KeyRange all,
+                                  KeyRange& keys, PanelMask<Arch>& to) {
   std::uint32_t some[kMaskWords] = {};
   std::uint32_t every[kMaskWords];
   for (auto& word : every) word = ~std::uint32_t{0};
   const KeyRange lost = within_tile({block.lost_begin, block.lost_end}, tile);
   const std::size_t words = (keys.end + kWordBits - 1) / kWordBits;
   SegmentWords segments(block, tile);
+  // Mostly every row sees the same by its interval, and there is no hole.
+  const bool alike = all.begin <= keys.begin && all.end >= keys.end && block.hole_begin == nullptr && lost.empty();
+  std::uint32_t interval[kMaskWords];
+  for (std::size_t w = 0; w < words; ++w) interval[w] = range_bits(keys, w);
   for (std::size_t r = 0; r < panel.vectors * simd::kWidth<Arch>; ++r) {
     // Lanes beyond the block repeat its last row and are never read.
     const std::size_t row = panel.first + (r < panel.rows ? r : panel.rows - 1);
-    const KeyRange seen = within_tile({block.key_begin[row], block.key_end[row]}, tile);
-    const KeyRange hole =
-        block.hole_begin == nullptr ? KeyRange{} : within_tile({block.hole_begin[row], block.hole_end[row]}, tile);
+    if (!alike) {
+      const KeyRange seen = within_tile({block.key_begin[row], block.key_end[row]}, tile);
+      const KeyRange hole =
+          block.hole_begin == nullptr ? KeyRange{} : within_tile({block.hole_begin[row], block.hole_end[row]}, tile);
+      for (std::size_t w = 0; w < words; ++w) {
+        interval[w] = range_bits(seen, w) & ~range_bits(hole, w) & ~range_bits(lost, w);
+      }
+    }
     for (std::size_t w = keys.begin / kWordBits; w < words; ++w) {
       const std::size_t key = tile.begin + w * kWordBits;
       const std::size_t n = tile.end - key < kWordBits ? tile.end - key : kWordBits;
-      std::uint32_t word = range_bits(seen, w) & ~range_bits(hole, w) & ~range_bits(lost, w);
+      std::uint32_t word = interval[w];
       if (block.query_segments != nullptr) word &= segments.word(row, w);
       word = unmasked_word(block, row, key, n, word);
       to.word[w][r] = word;

@@ -78,7 +78,8 @@ SDPA_NOINLINE void classify_tile(const AttentionBlock& block, const BlockRanges<
     KeyRange keys = within_tile(ranges.panel[p].any, tile);
     cells.coverage[p] = keys.empty() ? Coverage::kEmpty : Coverage::kFull;
     if (cells.by_cell && !keys.empty()) {
-      cells.coverage[p] = read_cells<Arch>(block, panel_at<Arch>(first, block.rows), tile, keys, cells.mask[p]);
+      cells.coverage[p] = read_cells<Arch>(block, panel_at<Arch>(first, block.rows), tile,
+                                           within_tile(ranges.panel[p].all, tile), keys, cells.mask[p]);
     }
     cells.keys[p] = keys;
     if (keys.empty()) continue;
