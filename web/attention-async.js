@@ -3,7 +3,8 @@
 import { show, typeError } from './errors.js';
 import { settleAll } from './operand.js';
 import { emptyResult, readOut } from './output.js';
-import { Job, rowsOf } from './pool/job.js';
+import { AttentionJob } from './pool/attention-job.js';
+import { rowsOf } from './pool/job.js';
 import { product } from './tensor.js';
 import { outShape, readCall } from './validate.js';
 
@@ -50,7 +51,7 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
     onProgress?.({ done: rowsOf(call), total: rowsOf(call) });
     return empty;
   }
-  const job = new Job(runtime, call, { shape, out, onProgress, owner, ...pool.cut });
+  const job = new AttentionJob(runtime, call, { shape, out, onProgress, owner, ...pool.cut });
   const abort = () => job.fail(signal?.reason);
   signal?.addEventListener('abort', abort);
   try {
@@ -65,9 +66,9 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
 
 /**
  * @param {unknown} options
- * @returns {{ signal?: AbortSignalLike, onProgress?: AsyncOptions['onProgress'], rest: unknown }}
+ * @returns {{ signal?: AbortSignalLike, onProgress?: AsyncOptions['onProgress'], rest: unknown }} `rest`: the options without the two
  */
-function readAsyncOptions(options) {
+export function readAsyncOptions(options) {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) return { rest: options };
   const { signal, onProgress } = /** @type {any} */ (options);
   // The options themselves, wherever the object keeps them, without the two.

@@ -21,6 +21,7 @@ export { version } from './version.js';
  * @typedef {import('./masks/block-mask.js').BlockMask} BlockMask
  * @typedef {import('./merge.js').MergePart} MergePart
  * @typedef {import('./weights/weights.js').WeightsOptions} WeightsOptions
+ * @typedef {import('./weights/weights-async.js').WeightsAsyncOptions} WeightsAsyncOptions
  * @typedef {import('./gradients.js').BackwardOptions} BackwardOptions
  * @typedef {import('./gradients.js').BackwardGiven} BackwardGiven
  * @typedef {import('./gradient-check.js').CheckOptions} CheckOptions

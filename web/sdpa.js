@@ -17,6 +17,7 @@ import { sinusoidal } from './sinusoidal.js';
 import { product, readShape, SdpaTensor } from './tensor.js';
 import { version } from './version.js';
 import { attentionWeights } from './weights/weights.js';
+import { attentionWeightsAsync } from './weights/weights-async.js';
 
 /**
  * @typedef {import('./tensor.js').TensorLike} TensorLike
@@ -100,6 +101,18 @@ export class Sdpa {
    */
   attentionWeights(query, key, options) {
     return /** @type {any} */ (attentionWeights(this.#runtime, query, key, options));
+  }
+
+  /**
+   * attentionWeights() on workers, as attentionAsync() is attention(): the same bits.
+   * @template {import('./weights/weights-async.js').WeightsAsyncOptions} O
+   * @param {TensorLike | SdpaTensor} query
+   * @param {TensorLike | SdpaTensor} key
+   * @param {O} options those of attentionWeights(), `signal` and `onProgress`, which counts the rows of each result
+   * @returns {Promise<import('./weights/weights.js').WeightsResultOf<O>>} rejects as attentionAsync() does
+   */
+  attentionWeightsAsync(query, key, options) {
+    return /** @type {any} */ (attentionWeightsAsync(this.#runtime, this.#pool, this, query, key, options));
   }
 
   /**

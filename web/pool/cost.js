@@ -103,6 +103,8 @@ export class RowCost {
     // Of what is read or written for each key, seen or not: bytes at about what memory moves in the time of a multiply-add.
     const dense = (call.mask ? 1 : 0) + (call.bias ? 4 : 0) + (call.scores ? 8 : 0);
     this.#perRow = rowKeys * this.#perKey + dense * call.seqlenKv;
+    /** Number of rows. */
+    this.rows = call.seqlenQ;
     /** Of all rows. */
     this.total = this.of(0, call.seqlenQ);
   }

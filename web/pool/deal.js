@@ -10,11 +10,20 @@ import { offsetOf, RowCost } from './cost.js';
  * @typedef {{ unit: Unit, head: number, heads: number, row: number, rows: number, cost: number }} Slice
  */
 
+/**
+ * Costs of the rows of one head of one batch entry, or of whatever else a call is cut along: see RowCost.
+ * @typedef {object} Costs
+ * @property {number} rows
+ * @property {number} total of all rows
+ * @property {(first: number, end: number) => number} of rows first … end - 1
+ * @property {(first: number, target: number) => number} reach where a slice that starts at `first` ends, so that it costs about `target`
+ */
+
 /** The largest offset that a call may have. */
 const farthest = 2 ** 31;
 
 export class Unit {
-  /** @type {RowCost} */
+  /** @type {Costs} */
   #costs;
   #rows;
   #whole;
@@ -25,12 +34,12 @@ export class Unit {
 
   /**
    * @param {AttentionCall} call
-   * @param {RowCost} costs of one head
+   * @param {Costs} costs of one head
    * @param {readonly [number, number, number, number]} where first batch entry, number of them, first key head, number of them
    */
   constructor(call, costs, [b, batch, g, kvHeads]) {
     this.#costs = costs;
-    this.#rows = call.seqlenQ;
+    this.#rows = costs.rows;
     // A slice of some rows says by an offset where they stand, unless they are of packed sequences.
     this.#whole = !call.queryStarts && offsetOf(call, b) + call.seqlenQ > farthest;
     this.b = b;
@@ -105,9 +114,10 @@ export class Deal {
    * @param {AttentionCall} call
    * @param {number} grain cost up to which key heads, or whole batch entries, are put together
    * @param {number} parts least number of units that the call is to have, where it has as many heads
+   * @param {(b: number) => Costs} [costOf] of each batch entry
    */
-  constructor(call, grain, parts) {
-    this.#fresh = makeUnits(call, grain, parts);
+  constructor(call, grain, parts, costOf = (b) => new RowCost(call, b)) {
+    this.#fresh = makeUnits(call, grain, parts, costOf);
     /** Cost of what has not been taken. */
     this.left = this.#fresh.reduce((sum, unit) => sum + unit.left, 0);
     this.#fresh.sort((a, b) => a.left - b.left);
@@ -157,13 +167,14 @@ export class Deal {
  * @param {AttentionCall} call
  * @param {number} grain
  * @param {number} parts
+ * @param {(b: number) => Costs} costOf
  * @returns {Unit[]}
  */
-function makeUnits(call, grain, parts) {
+function makeUnits(call, grain, parts, costOf) {
   const { batch, numHeads, numKvHeads, kvLengths, queryLengths, queryOffsets, blockMask } = call;
   const differ = kvLengths || queryLengths || queryOffsets || (blockMask && blockMask.batch > 1);
-  const first = new RowCost(call, 0);
-  const costs = Array.from({ length: batch }, (_, b) => (differ && b > 0 ? new RowCost(call, b) : first));
+  const first = costOf(0);
+  const costs = Array.from({ length: batch }, (_, b) => (differ && b > 0 ? costOf(b) : first));
   const most = Math.min(grain, (numHeads * costs.reduce((sum, { total }) => sum + total, 0)) / parts);
   /** @type {Unit[]} */
   const units = [];

@@ -1,66 +1,49 @@
-// One asynchronous call: what is left of it, where its results go, and how it ends.
-
-import { outOfMemory, typeError } from '../errors.js';
-import { layoutCodes } from '../frame.js';
-import { result } from '../output.js';
-import { pointerIn, product } from '../tensor.js';
-import { lseShape, scoresShape } from '../validate.js';
-import { copyRectangle, rectangle } from './blocks.js';
-import { Deal } from './deal.js';
-import { Snapshot } from './snapshot.js';
+// One asynchronous call: what is left of it, and how it ends.
 
 /**
  * @typedef {import('../options.js').AttentionCall} AttentionCall
- * @typedef {import('../output.js').Out} Out
- * @typedef {import('../runtime.js').Runtime} Runtime
- * @typedef {import('../tensor.js').Tensor} Tensor
+ * @typedef {import('./deal.js').Deal} Deal
  * @typedef {import('./deal.js').Slice} Slice
- * @typedef {import('./slice-runner.js').SliceResult} SliceResult
  */
 
 /** Query rows (B·Hq·L) that are done, of all. @typedef {{ done: number, total: number }} Progress */
 
+/**
+ * What slices are made of.
+ * @typedef {object} JobInputs
+ * @property {(unit: import('./deal.js').Unit, own: boolean) => import('./slice-runner.js').Keys} keys
+ * @property {(slice: Slice, own: boolean) => import('./slice-runner.js').SliceWork} work
+ * @property {(own: boolean) => import('../options.js').Blocks | null} blocks
+ * @property {() => void} release
+ */
+
+/**
+ * @template Results what a slice gives
+ * @template T what the call gives
+ */
 export class Job {
-  #runtime;
-  #call;
-  #shape;
-  #out;
-  /** @type {Tensor | undefined} */
-  #lse;
-  /** @type {Tensor | undefined} */
-  #scores;
   #onProgress;
   #done = 0;
-  #total;
-  /** @type {(value: any) => void} */
+  /** @type {(value: T) => void} */
   #resolve = () => {};
   /** @type {(error: unknown) => void} */
   #reject = () => {};
 
   /**
-   * Copies the inputs.
-   * @param {Runtime} runtime
-   * @param {AttentionCall} call
-   * @param {{ shape: number[], out: Out, onProgress: ((progress: Progress) => void) | undefined, owner: object, grain: number, parts: number, buffers: import('./buffers.js').Buffers }} settings
-   *   `grain` and `parts` as Deal takes them
-   * @throws RangeError `out-of-memory`
+   * @param {{ inputs: JobInputs, deal: Deal, total: number, onProgress: ((progress: Progress) => void) | undefined, owner: object }} settings
+   *   `total` query rows
    */
-  constructor(runtime, call, { shape, out, onProgress, owner, grain, parts, buffers }) {
-    this.#runtime = runtime;
-    this.#call = call;
-    this.#shape = shape;
-    this.#out = out;
+  constructor({ inputs, deal, total, onProgress, owner }) {
+    this.inputs = inputs;
+    this.deal = deal;
+    /** Query rows of the call. */
+    this.total = total;
     this.#onProgress = onProgress;
-    this.#total = rowsOf(call);
-    this.inputs = new Snapshot(runtime, call, buffers);
-    if (!out.tensor && !out.array) this.#out = { array: newTensor(shape).data, tensor: null, pointer: 0 };
-    this.#lse = call.returnLse ? newTensor(lseShape(call)) : undefined;
-    this.#scores = call.scores ? newTensor(scoresShape(call)) : undefined;
-    this.deal = new Deal(call, grain, parts);
     /** Whether the promise is settled. */
     this.settled = false;
     /** Whose call it is: not to be forgotten before it ends. */
     this.owner = owner;
+    /** @type {Promise<T>} */
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -68,25 +51,42 @@ export class Job {
   }
 
   /**
+   * Puts a slice's results where they belong.
+   * @abstract
+   * @param {Slice} _slice
+   * @param {Results} _results
+   * @returns {number} query rows that are done by it
+   */
+  put(_slice, _results) {
+    throw new Error('not implemented');
+  }
+
+  /**
+   * What the call gives once all slices have been put.
+   * @abstract
+   * @returns {T}
+   */
+  result() {
+    throw new Error('not implemented');
+  }
+
+  /**
    * Takes a slice's results; the last one ends the call.
    * @param {Slice} slice
-   * @param {SliceResult} results
+   * @param {Results} results
    */
   finish(slice, results) {
     if (this.settled) return;
     try {
-      this.#put(slice, results);
-      this.#done += slice.unit.batch * slice.heads * slice.rows;
-      this.#onProgress?.({ done: this.#done, total: this.#total });
+      this.#done += this.put(slice, results);
+      this.#onProgress?.({ done: this.#done, total: this.total });
+      // The callback may have ended the call itself.
+      if (this.settled || this.#done < this.total) return;
+      const result = this.result();
+      this.#settle(() => this.#resolve(result));
     } catch (error) {
       this.fail(error);
-      return;
     }
-    // The callback may have ended the call itself.
-    if (this.settled || this.#done < this.#total) return;
-    const { array, tensor } = this.#out;
-    const out = tensor ?? { data: /** @type {Float32Array} */ (array), shape: this.#shape, dtype: 'float32' };
-    this.#settle(() => this.#resolve(result(/** @type {any} */ (out), this.#lse, this.#scores)));
   }
 
   /**
@@ -104,36 +104,6 @@ export class Job {
     this.inputs.release();
     end();
   }
-
-  /**
-   * @param {Slice} slice
-   * @param {SliceResult} results
-   */
-  #put({ unit, head, heads, row, rows }, { out, lse, scores }) {
-    const { numHeads, numKvHeads, seqlenQ, seqlenKv, headDimV, layout } = this.#call;
-    const h = unit.g * (numHeads / numKvHeads) + head;
-    /** @type {[number, number, number]} */
-    const first = [unit.b, h, row];
-    /** @param {Float32Array} from @param {import('./blocks.js').Rectangle} to @param {number} width */
-    const copy = (from, to, width) =>
-      copyRectangle(rectangle(from, false, [heads, rows, width]), to, [unit.batch, heads, rows, width]);
-    const target = this.#target();
-    const to = rectangle(target.data, layout === layoutCodes.blhd, [numHeads, seqlenQ, headDimV], first);
-    copy(out, { ...to, at: to.at + target.at }, headDimV);
-    if (lse && this.#lse) copy(lse, rectangle(this.#lse.data, false, [numHeads, seqlenQ, 1], first), 1);
-    if (scores && this.#scores) {
-      copy(scores, rectangle(this.#scores.data, false, [numHeads, seqlenQ, seqlenKv], first), seqlenKv);
-    }
-  }
-
-  /** Where out lies now: wasm memory may have grown since. */
-  #target() {
-    const { array, tensor } = this.#out;
-    if (tensor) return { data: this.#runtime.floats, at: pointerIn(tensor, this.#runtime) / 4 };
-    const data = /** @type {Float32Array} */ (array);
-    if (data.length === 0) throw typeError('type', "out's buffer has been transferred elsewhere during the call");
-    return { data, at: 0 };
-  }
 }
 
 /**
@@ -141,16 +111,3 @@ export class Job {
  * @param {AttentionCall} call
  */
 export const rowsOf = ({ batch, numHeads, seqlenQ }) => batch * numHeads * seqlenQ;
-
-/**
- * @param {number[]} shape
- * @returns {Tensor}
- */
-function newTensor(shape) {
-  const count = product('result', shape);
-  try {
-    return { data: new Float32Array(count), shape, dtype: 'float32' };
-  } catch (cause) {
-    throw outOfMemory(count * 4, 0, `a result of shape [${shape.join(', ')}]`, cause);
-  }
-}

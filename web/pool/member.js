@@ -5,7 +5,7 @@ import { loadError, rangeError } from '../errors.js';
 /**
  * @typedef {import('./deal.js').Slice} Slice
  * @typedef {import('./deal.js').Unit} Unit
- * @typedef {import('./job.js').Job} Job
+ * @typedef {import('./job.js').Job<any, any>} Job
  * @typedef {import('./hosts.js').Way} Way
  * @typedef {import('./worker.js').Failure} Failure
  * @typedef {{ job: Job, slice: Slice }} Assignment
@@ -17,7 +17,7 @@ import { loadError, rangeError } from '../errors.js';
  * What a member tells its pool.
  * @typedef {object} Manager
  * @property {(member: Member) => void} ready
- * @property {(member: Member, assignment: Assignment, results: import('./slice-runner.js').SliceResult, spare: ArrayBuffer[]) => void} done `spare`: buffers that it was sent
+ * @property {(member: Member, assignment: Assignment, results: import('./slice-runner.js').SliceResult | import('./slice-runner.js').WeightsSliceResult, spare: ArrayBuffer[]) => void} done `spare`: buffers that it was sent
  * @property {(member: Member, assignment: Assignment, error: Error) => void} failed
  * @property {(member: Member) => void} lost called once; what it was doing is in `assignments`
  */
@@ -65,7 +65,8 @@ export class Member {
     const keys = this.held === unit ? null : job.inputs.keys(unit, true);
     const work = job.inputs.work(slice, true);
     const blocks = work.blocks && this.#blocksOf !== job ? job.inputs.blocks(true) : null;
-    const arrays = [work.query, work.mask?.data, work.bias?.data, keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
+    const inputs = [work.query, work.mask?.data, work.bias?.data, work.weights?.lse];
+    const arrays = [...inputs, keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
     const id = this.#next++;
     this.#link.post(
       { type: 'slice', id, keys, blocks, work },

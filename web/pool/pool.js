@@ -11,7 +11,7 @@ import { SliceRunner } from './slice-runner.js';
 /**
  * @typedef {import('./deal.js').Unit} Unit
  * @typedef {import('./hosts.js').Way} Way
- * @typedef {import('./job.js').Job} Job
+ * @typedef {import('./job.js').Job<any, any>} Job
  * @typedef {import('./member.js').Assignment} Assignment
  * @typedef {import('./member.js').Program} Program
  */

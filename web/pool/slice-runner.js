@@ -6,6 +6,7 @@ import { AttentionCall } from '../options.js';
 import { Out } from '../output.js';
 import { product } from '../tensor.js';
 import { outShape } from '../validate.js';
+import { Inputs } from '../weights/inputs.js';
 
 /**
  * @typedef {import('../runtime.js').Runtime} Runtime
@@ -66,6 +67,23 @@ import { outShape } from '../validate.js';
  * @property {number} cellRow
  * @property {boolean} returnLse
  * @property {number} scores stage
+ * @property {WeightsWork | null} [weights] what is wanted of the weights, in place of the output
+ */
+
+/**
+ * @typedef {object} WeightsWork
+ * @property {import('../weights/kinds.js').Request} request rows and cells of rows counted from the slice's first row
+ * @property {Float32Array | null} lse (batch, heads, rows)
+ * @property {boolean} sums whether sums are wanted in double precision
+ */
+
+/**
+ * What a slice of weights gives: lines (batch, heads, lines, width).
+ * @typedef {object} WeightsSliceResult
+ * @property {Float32Array | Float64Array} out values, or sums
+ * @property {Int32Array | undefined} indices
+ * @property {Float32Array | undefined} entropy
+ * @property {number} milliseconds
  */
 
 /**
@@ -142,13 +160,54 @@ export class SliceRunner {
   /**
    * @param {SliceWork} work
    * @param {boolean} own whether the query's array may be written over: the result then takes its place, where it fits
-   * @returns {SliceResult}
+   * @returns {SliceResult | WeightsSliceResult}
    */
   run(work, own) {
+    const start = performance.now();
+    const call = this.#callOf(work);
+    const results = work.weights ? this.#weigh(call, work.weights) : this.#attend(call, work, own);
+    return { ...results, milliseconds: performance.now() - start };
+  }
+
+  /**
+   * @param {AttentionCall} call
+   * @param {SliceWork} work
+   * @param {boolean} own as for run()
+   */
+  #attend(call, { query }, own) {
+    const shape = outShape(call);
+    const count = product('out', shape);
+    const fits = own && query instanceof Float32Array && query.buffer.byteLength >= count * 4;
+    const array = fits ? new Float32Array(query.buffer, 0, count) : null;
+    const result = compute(this.#runtime, call, shape, new Out(array, null, 0));
+    return { out: result.out.data, lse: result.lse?.data, scores: result.scores?.data };
+  }
+
+  /**
+   * @param {AttentionCall} call
+   * @param {WeightsWork} work
+   */
+  #weigh(call, { request, lse, sums: wanted }) {
+    const { batch, numHeads, seqlenQ } = call;
+    const inputs = new Inputs(this.#runtime, call, lse && operand(lse, 'float32', [batch, numHeads, seqlenQ], 0));
+    try {
+      const heads = Int32Array.from({ length: numHeads }, (_, h) => h);
+      const count = product(request.name, [batch, numHeads, request.lines, request.width]);
+      const { values, indices, entropy, sums } = inputs.compute(heads, request, count, wanted);
+      return { out: sums ?? values, indices: indices ?? undefined, entropy: entropy ?? undefined };
+    } finally {
+      inputs.free();
+    }
+  }
+
+  /**
+   * @param {SliceWork} work
+   * @returns {AttentionCall}
+   */
+  #callOf(work) {
     const keys = this.#keys;
     if (!keys) throw new Error('a slice came before its keys');
     const { batch, heads, seqlen, headDim, headDimV } = keys;
-    const start = performance.now();
     const call = new AttentionCall();
     call.batch = batch;
     call.numHeads = work.heads;
@@ -178,18 +237,7 @@ export class SliceRunner {
     call.queryStarts = keys.queryStarts;
     call.keyStarts = keys.keyStarts;
     call.blockMask = work.blocks ? this.#blocks : null;
-    const shape = outShape(call);
-    const count = product('out', shape);
-    const { query } = work;
-    const fits = own && query instanceof Float32Array && query.buffer.byteLength >= count * 4;
-    const array = fits ? new Float32Array(query.buffer, 0, count) : null;
-    const result = compute(this.#runtime, call, shape, new Out(array, null, 0));
-    return {
-      out: result.out.data,
-      lse: result.lse?.data,
-      scores: result.scores?.data,
-      milliseconds: performance.now() - start,
-    };
+    return call;
   }
 
   /**
@@ -197,6 +245,8 @@ export class SliceRunner {
    * @param {DType} dtype
    */
   #place(data, dtype) {
+    // Weights have no values.
+    if (data.length === 0) return { pointer: 0, bytes: 0 };
     const block = { pointer: this.#runtime.allocate(data.byteLength, 'keys and values'), bytes: data.byteLength };
     copyIn(this.#runtime, operand(data, dtype, [data.length], 0), block.pointer);
     return block;

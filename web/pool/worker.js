@@ -16,7 +16,7 @@ import { SliceRunner } from './slice-runner.js';
  * What it says.
  * @typedef {{ code?: import('../errors.js').ErrorCode, message: string, needed?: number, allowed?: number }} Failure
  * @typedef {{ type: 'alive' } | { type: 'ready' } | { type: 'unreadable' } | { type: 'failed', error: Failure }
- *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
+ *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult | import('./slice-runner.js').WeightsSliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
  */
 
 /** @type {any} */
@@ -60,11 +60,11 @@ function run({ id, keys, blocks, work }) {
     if (keys) runner.hold(keys);
     if (blocks) runner.holdBlocks(blocks);
     const results = runner.run(work, true);
-    const { out, lse, scores } = results;
-    const arrays = [out, lse, scores].flatMap((array) => (array ? [array.buffer] : []));
+    const arrays = Object.values(results).flatMap((array) => (ArrayBuffer.isView(array) ? [array.buffer] : []));
     // What came goes back, to be used again; the query's buffer may hold the result already.
-    const spare = [work.query, work.mask?.data, work.bias?.data, keys?.key, keys?.value].flatMap((array) =>
-      array && array.buffer !== out.buffer ? [/** @type {ArrayBuffer} */ (array.buffer)] : [],
+    const came = [work.query, work.mask?.data, work.bias?.data, work.weights?.lse, keys?.key, keys?.value];
+    const spare = came.flatMap((array) =>
+      array && !arrays.includes(array.buffer) ? [/** @type {ArrayBuffer} */ (array.buffer)] : [],
     );
     reply({ type: 'done', id, results, spare }, [...arrays, ...spare]);
   } catch (error) {

@@ -5,13 +5,14 @@ import { readOperand } from '../operand.js';
 import { optionNames } from '../options.js';
 import { readShape, SdpaTensor } from '../tensor.js';
 import { lseShape, readCall } from '../validate.js';
-import { readHeads, readRequests, requestNames } from './request.js';
+import { requestNames } from './kinds.js';
+import { readHeads, readRequests } from './request.js';
 
 /**
  * @typedef {import('../options.js').AttentionCall} AttentionCall
  * @typedef {import('../operand.js').Operand} Operand
  * @typedef {import('../runtime.js').Runtime} Runtime
- * @typedef {import('./request.js').Request} Request
+ * @typedef {import('./kinds.js').Request} Request
  */
 
 /**

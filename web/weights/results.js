@@ -2,12 +2,13 @@
 
 import { outOfMemory } from '../errors.js';
 import { product } from '../tensor.js';
-import { kinds } from './request.js';
+import { hasEntropy, hasIndices } from './kinds.js';
 
 /**
  * @typedef {import('../options.js').AttentionCall} AttentionCall
  * @typedef {import('../tensor.js').Tensor} Tensor
- * @typedef {import('./request.js').Request} Request
+ * @typedef {import('./kinds.js').Lines} Lines
+ * @typedef {import('./kinds.js').Request} Request
  */
 
 /** A tensor of whole numbers. @typedef {{ data: Int32Array, shape: number[], dtype: 'int32' }} IntTensor */
@@ -22,17 +23,6 @@ import { kinds } from './request.js';
  * @property {{ entropy: Tensor, maxWeight: Tensor, maxIndex: IntTensor }} [stats] (B, heads, L)
  * @property {Tensor} [pool] (B, heads, rows, columns)
  */
-
-/**
- * Lines of numbers, (B, heads, lines, width), as the module gives them.
- * @typedef {{ values: Float32Array, indices: Int32Array | null, entropy: Float32Array | null }} Lines
- */
-
-/** @param {Request} request */
-export const hasIndices = ({ kind }) => kind === kinds.topK || kind === kinds.stats;
-
-/** @param {Request} request */
-export const hasEntropy = ({ kind }) => kind === kinds.stats;
 
 /**
  * Elements of a request's lines.
