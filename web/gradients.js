@@ -11,7 +11,7 @@ import { presentGradients } from './gradients/results.js';
  * @typedef {import('./tensor.js').TensorLike} TensorLike
  */
 
-/** Options of attention() that say what it computed. `returnLse` does not matter here. @typedef {Omit<import('./options.js').AttentionOptions, 'out' | 'scores'>} BackwardOptions */
+/** Options of attention() that say what it computed. `returnLse` does not matter here. @typedef {import('./options.js').Without<import('./options.js').AttentionOptions, 'out' | 'scores'>} BackwardOptions */
 
 /**
  * What the backward pass needs of the forward pass, all float32. Rows beyond `queryLengths` count for nothing, whatever they hold.

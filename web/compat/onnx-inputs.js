@@ -8,9 +8,9 @@ import { arrayKind, product, readShape } from '../tensor.js';
  * @typedef {Float32Array | Uint16Array} FloatData elements of a float tensor; 16-bit ones by their bits
  * @typedef {object} OnnxTensor what a caller hands over: any object with `data` and `shape` (or `dims`), and `dtype` (or `type`)
  *   where the kind of array does not say it
- * @property {ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean>} data
- * @property {readonly number[]} [shape]
- * @property {readonly number[]} [dims]
+ * @property {ArrayLike<number> | ArrayLike<bigint> | ArrayLike<boolean> | import('../tensor.js').Float16Data} data
+ * @property {ArrayLike<number>} [shape]
+ * @property {ArrayLike<number>} [dims]
  * @property {string} [dtype]
  * @property {string} [type]
  * @typedef {object} FloatInput

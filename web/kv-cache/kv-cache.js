@@ -17,7 +17,7 @@ import { PagedRows } from './paged-rows.js';
 
 /**
  * Options of attend(): those of attention() but for what the cache knows itself.
- * @typedef {Omit<AttentionOptions, 'align' | 'queryOffset' | 'kvLengths' | 'cuSeqlens'>} AttendOptions
+ * @typedef {import('../options.js').Without<AttentionOptions, 'align' | 'queryOffset' | 'kvLengths' | 'cuSeqlens'>} AttendOptions
  */
 
 /**
