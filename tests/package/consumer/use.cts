@@ -13,6 +13,12 @@ async function main(): Promise<Float32Array> {
   const ops = onnx.onnxOps(instance);
   void [torch.torchFunctional(instance).scaledDotProductAttention, jax.jaxNN(instance).dotProductAttention];
   void [lse.data, ops.attention, io.readNpy, slim.load];
+  const cache: sdpa.KVCache = instance.createKVCache({ batch: 1, numKvHeads: 1, headDim: 3 });
+  const mask: sdpa.BlockMask = sdpa.masks.causal(2);
+  const stats = instance.attentionWeights(q, q, { stats: true, blockMask: mask }).stats.maxIndex.data;
+  void [cache.attend(q).out, stats, slim.masks, instance.attentionBackward, instance.gradientCheck(q, q, q).passed];
+  // @ts-expect-error no such storage
+  instance.createKVCache({ batch: 1, numKvHeads: 1, headDim: 3, dtype: 'int4' });
   // @ts-expect-error unknown option
   instance.attention(q, q, q, { isCausal: true });
   // @ts-expect-error no default export
