@@ -11,12 +11,14 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
 import { ROOT } from '../../scripts/lib/project.mjs';
-import { ARRAYS_CASE, bytes, caseName, CASES, flops, MEMORY_CASE, SMALLEST_CASE, WORKER_CASES } from './cases.mjs';
+import { ARRAYS_CASE, bytes, caseName, CASES, flops, SMALLEST_CASE, WORKER_CASES } from './cases.mjs';
 import { environment } from './environment.mjs';
 import { arraysName, measureArrays, measureWorkers, noWorkers, workersName } from './measure-calls.mjs';
-import { measureFirstResult, measureMemory, measureSizes, timeCase } from './measure.mjs';
+import { measureFirstResult, measureSizes, timeCase } from './measure.mjs';
 import { BenchProcess } from './process.mjs';
-import { arraysText, caseText, digits, kilobytes, megabytes, workersText } from './text.mjs';
+import { COMPARISON_NAMES, runComparisons } from './run-comparisons.mjs';
+import { BACKWARD_MEMORY_NAME, runBackwardMemory, runExtraMemory } from './run-memory.mjs';
+import { arraysText, caseText, digits, kilobytes, workersText } from './text.mjs';
 
 /** @typedef {import('sdpa').Variant} Variant */
 
@@ -24,9 +26,6 @@ import { arraysText, caseText, digits, kilobytes, megabytes, workersText } from 
 
 /** @type {Variant[]} */
 const VARIANTS = ['simd', 'relaxed', 'scalar'];
-
-/** Most bytes beside inputs and result that the case of --extra-memory may take. */
-const MEMORY_LIMIT = 64e6;
 
 /**
  * @typedef {object} Results what --json writes
@@ -38,9 +37,11 @@ const MEMORY_LIMIT = 64e6;
  * @property {{ variant: Variant, resident: number, arrays: number }[]} [smallestCall] µs
  * @property {CallResult<import('./measure-calls.mjs').ArraysTiming>} [arraysCall]
  * @property {{ skipped?: string, cases: CallResult<import('./measure-calls.mjs').WorkersTiming>[] }} [workers]
+ * @property {import('./measure-comparisons.mjs').Comparisons} [comparisons] calls beside a plain one in the same turns
  * @property {import('./measure.mjs').FirstResult[]} [firstResult]
  * @property {import('./measure.mjs').Sizes} [sizes]
- * @property {Awaited<ReturnType<typeof measureMemory>>} [memory]
+ * @property {import('./measure.mjs').BackwardMemory[]} [backwardMemory]
+ * @property {import('./measure.mjs').Memory} [memory]
  */
 
 /** Names of what is not a case of the table. */
@@ -49,7 +50,6 @@ const NAMES = {
   arrays: arraysName(ARRAYS_CASE),
   firstResult: 'load/first-result',
   sizes: 'size',
-  memory: `memory/${caseName(MEMORY_CASE)}`,
 };
 
 /** @param {string[]} args */
@@ -123,7 +123,7 @@ function portable(args) {
  */
 async function runBuilds({ variants, asked, turns, filter }, results) {
   const cases = CASES.filter((c) => filter.test(caseName(c)));
-  const calls = [NAMES.smallest, NAMES.arrays, ...WORKER_CASES.map(workersName)];
+  const calls = [NAMES.smallest, NAMES.arrays, ...WORKER_CASES.map(workersName), ...COMPARISON_NAMES];
   if (!cases.length && !calls.some((name) => filter.test(name))) return;
   /** @type {{ process: BenchProcess, arithmetic: string }[]} */
   const builds = [];
@@ -149,6 +149,8 @@ async function runBuilds({ variants, asked, turns, filter }, results) {
     const processes = builds.map(({ process: bench }) => bench);
     await runCalls(processes, turns, filter, results);
     await runWorkers(processes, turns, filter, results);
+    const comparisons = await runComparisons(processes, turns, filter, print);
+    if (comparisons) results.comparisons = comparisons;
   } finally {
     for (const { process: bench } of builds) bench.close();
   }
@@ -222,18 +224,9 @@ async function runPackage({ variants, turns, filter, extraMemory }, results) {
       print(`  ${`${variant}.wasm`.padEnd(15)}${kilobytes(raw)} raw, ${kilobytes(gzip)} gzipped`);
     }
   }
-  if (extraMemory) {
-    const memory = (results.memory = await measureMemory('simd'));
-    const { ms, operands, extra, wasm, wasmExtra } = memory;
-    const gflops = flops(MEMORY_CASE) / ms / 1e6;
-    print(
-      `${NAMES.memory}\n  simd  ${megabytes(extra)} beside ${megabytes(operands)} of inputs and result; wasm memory ${megabytes(wasm)}, ` +
-        `${megabytes(wasmExtra)} beside them; ${digits(ms)} ms, ${digits(gflops)} GFLOP/s`,
-    );
-    if (Math.max(extra, wasmExtra) >= MEMORY_LIMIT) {
-      throw new Error(`this is more than the ${megabytes(MEMORY_LIMIT)} that are allowed beside inputs and result`);
-    }
-  }
+  const fast = variants.filter((name) => name !== 'scalar' && !results.skipped[name]);
+  if (filter.test(BACKWARD_MEMORY_NAME) && fast.length) await runBackwardMemory(fast, results, print);
+  if (extraMemory) await runExtraMemory(results, print);
 }
 
 /** @param {string[]} args */

@@ -6,14 +6,23 @@
 
 import { features, load } from 'sdpa';
 import { isMain } from '../../scripts/lib/exec.mjs';
+import { backwardMemory } from './backward-memory.mjs';
 import { Bandwidth } from './bandwidth.mjs';
+import { blockCalls } from './block-calls.mjs';
+import { cacheCalls } from './cache-calls.mjs';
 import { timeArrays, timeSmallest } from './calls.mjs';
-import { CASES, caseName, isDecode, keyValueBytes, MEMORY_CASE } from './cases.mjs';
+import { BACKWARD_MEMORY_CASE, CASES, caseName, isDecode, keyValueBytes, MEMORY_CASE } from './cases.mjs';
 import { Ceiling } from './ceiling.mjs';
+import { SETS } from './comparisons.mjs';
+import { gradientCalls } from './gradient-calls.mjs';
+import { optionCalls } from './option-calls.mjs';
 import { callsPerTurn, repeatFor, startMeter, WARM_UP_MS } from './pace.mjs';
 import { Problem } from './problem.mjs';
 import { allowRelaxedSimd } from './relaxed.mjs';
 import { atPosition } from './stack.mjs';
+import { timeTogether } from './together.mjs';
+import { warmUpSmaller } from './warm-up.mjs';
+import { weightCalls } from './weight-calls.mjs';
 import { timeWorkers } from './workers.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
@@ -29,6 +38,18 @@ function caseOf(name) {
   if (!found) throw new Error(`there is no case ${name}`);
   return found;
 }
+
+/** Most turns of calls that take seconds: a slow moment of the machine is short beside them. */
+const SLOW_TURNS = 2;
+
+/** How each group of comparisons is set up. */
+const SUBJECTS = {
+  options: optionCalls,
+  blocks: blockCalls,
+  caches: cacheCalls,
+  backward: gradientCalls,
+  weights: weightCalls,
+};
 
 class Bencher {
   /** @type {import('sdpa').Sdpa | undefined} */
@@ -118,6 +139,22 @@ class Bencher {
   }
 
   /**
+   * Times calls of a set and its plain one in the same turns.
+   * @param {{ set: string, kinds: readonly string[], turns: number }} order
+   * @returns {Promise<{ facts: import('./subject.mjs').Subject['facts'] } & import('./together.mjs').Together>}
+   */
+  async together({ set: name, kinds, turns }) {
+    const found = SETS.find((one) => one.name === name);
+    if (!found) throw new Error(`there is no set ${name}`);
+    const { calls, facts, slow = false, dispose } = await SUBJECTS[found.group](this.sdpa, found.case, kinds);
+    try {
+      return { facts, ...(slow ? timeTogether(calls, Math.min(turns, SLOW_TURNS), 0) : timeTogether(calls, turns)) };
+    } finally {
+      dispose();
+    }
+  }
+
+  /**
    * One call of 32 768 × 32 768 causal, and what it took beside inputs and result.
    * @returns {{ ms: number, error: number, operands: number, peak: number, extra: number, wasm: number, wasmExtra: number }}
    *   bytes: of inputs and result; most that was allocated at once; that without inputs and result, which counts the
@@ -136,27 +173,14 @@ class Bencher {
     problem.dispose();
     return { ms, error, operands, peak, extra: peak - operands, wasm, wasmExtra: wasm - operands };
   }
+
+  /** @returns {ReturnType<typeof backwardMemory>} */
+  backwardMemory() {
+    return backwardMemory(this.sdpa, BACKWARD_MEMORY_CASE);
+  }
 }
 
-/**
- * Lets the engine optimise the code that a long case needs without waiting for the whole of it in unoptimised code.
- * @param {import('sdpa').Sdpa} sdpa
- * @param {Case} c
- */
-function warmUpSmaller(sdpa, c) {
-  const { batch, seqlenQ, seqlenKv } = c;
-  const smaller = {
-    ...c,
-    batch: Math.min(batch, 2),
-    seqlenQ: Math.min(seqlenQ, 256),
-    seqlenKv: Math.min(seqlenKv, 256),
-  };
-  const problem = new Problem(sdpa, smaller);
-  repeatFor(() => problem.run(), WARM_UP_MS);
-  problem.dispose();
-}
-
-/** @typedef {keyof Bencher & ('start' | 'prepare' | 'turn' | 'finish' | 'smallest' | 'arrays' | 'workers' | 'memory')} Method */
+/** @typedef {keyof Bencher & ('start' | 'prepare' | 'turn' | 'finish' | 'smallest' | 'arrays' | 'workers' | 'together' | 'memory' | 'backwardMemory')} Method */
 /** @typedef {{ [M in Method]: Awaited<ReturnType<Bencher[M]>> }} Answers */
 /** @typedef {{ [M in Method]: Parameters<Bencher[M]>[0] }} Arguments */
 

@@ -51,6 +51,9 @@ export const CASES = [
 /** One head of 32 768 causal tokens: the call whose memory is measured. */
 export const MEMORY_CASE = row('long32k', 'causal', 1, 1, 1, 32768, 32768, 64);
 
+/** One head of 8192 tokens: the call whose memory is measured with that of its backward pass. */
+export const BACKWARD_MEMORY_CASE = row('long8k', 'dense', 1, 1, 1, 8192, 8192, 64);
+
 /** The call that does next to no arithmetic. */
 export const SMALLEST_CASE = row('smallest', 'dense', 1, 1, 1, 4, 4, 8);
 
@@ -93,7 +96,7 @@ export function caseName(c) {
  * band with a window.
  * @param {Case} c
  */
-function pairs({ option, seqlenQ, seqlenKv }) {
+export function pairs({ option, seqlenQ, seqlenKv }) {
   const all = seqlenQ * seqlenKv;
   if (option === 'causal') return all / 2;
   if (option !== 'window') return all;

@@ -109,16 +109,33 @@ export function leastMs(c, { before, after }) {
   return Math.max(bytes(c) / speed('read'), flops(c) / speed('loop')) / 1e6;
 }
 
+/** @typedef {{ variant: Variant } & import('./bencher.mjs').Answers['memory']} Memory */
+/** @typedef {{ variant: Variant } & import('./bencher.mjs').Answers['backwardMemory']} BackwardMemory */
+
+/**
+ * @param {Variant} variant
+ * @returns {Promise<Memory>}
+ */
+export const measureMemory = (variant) => inFreshProcess(variant, 'memory');
+
+/**
+ * @param {Variant} variant
+ * @returns {Promise<BackwardMemory>}
+ */
+export const measureBackwardMemory = (variant) => inFreshProcess(variant, 'backwardMemory');
+
 /**
  * A process of its own, so that the peak is this case's alone.
+ * @template {'memory' | 'backwardMemory'} M
  * @param {Variant} variant
+ * @param {M} method
  */
-export async function measureMemory(variant) {
+async function inFreshProcess(variant, method) {
   const process = new BenchProcess(variant);
   try {
     const { skipped } = await process.ask('start', variant);
     if (skipped) throw new Error(`memory cannot be measured with the ${variant} build: ${skipped}`);
-    return { variant, ...(await process.ask('memory')) };
+    return { variant, ...(await process.ask(method)) };
   } finally {
     process.close();
   }

@@ -1,7 +1,9 @@
 /** A case's tensors in wasm memory, the call, and the check of its result. */
 
-import { randomSource, referenceAttention } from '../../tests/js/helpers/reference.mjs';
+import { isDropped, randomSource, referenceAttention } from '../../tests/js/helpers/reference.mjs';
 import { SOFTCAP, TOLERANCE, WINDOW_LEFT } from './cases.mjs';
+import { fillNormal } from './normals.mjs';
+import { largestDifference } from './statistics.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
 /** @typedef {import('sdpa').Sdpa} Sdpa */
@@ -10,36 +12,24 @@ import { SOFTCAP, TOLERANCE, WINDOW_LEFT } from './cases.mjs';
 /** Share of the cells that option 'mask' lets through. */
 const MASK_DENSITY = 0.9;
 
-/** A prime, so that no row of a usual size begins at the same number as one nearby. */
-const POOL = 65521;
-
-/** @type {Float32Array | undefined} */
-let normals;
-
 /**
- * Unit normal numbers, a fixed pool repeated: drawing each of the largest case's 50 million would take longer than timing it.
- * @param {SdpaTensor} tensor
- * @param {number} start where in the pool
+ * What a call has beside the case's own option.
+ * @typedef {object} Extra
+ * @property {import('sdpa').AttentionOptions} options
+ * @property {(h: number, i: number) => Record<string, unknown>} rowOptions those that the reference is given for row i of head h alone
  */
-function fillNormal(tensor, start) {
-  normals ??= Float32Array.from({ length: POOL }, randomSource(1).normal);
-  const { data } = tensor;
-  for (let at = 0, from = start % POOL; at < data.length; from = 0) {
-    const part = normals.subarray(from, from + data.length - at);
-    data.set(part, at);
-    at += part.length;
-  }
-}
 
 /** One case, set up in an instance's memory. */
 export class Problem {
   /**
    * @param {Sdpa} sdpa
    * @param {Case} c
+   * @param {Extra} [extra]
    */
-  constructor(sdpa, c) {
+  constructor(sdpa, c, extra) {
     this.sdpa = sdpa;
     this.case = c;
+    this.extra = extra;
     /** @type {SdpaTensor[]} */
     this.tensors = [];
     const { batch, numHeads, numKvHeads, seqlenQ, seqlenKv, headDim, option } = c;
@@ -64,6 +54,7 @@ export class Problem {
       ...this.positional,
       ...(this.mask && { mask: this.mask }),
       ...(this.bias && { bias: this.bias }),
+      ...extra?.options,
       out: this.out,
     };
   }
@@ -84,7 +75,7 @@ export class Problem {
    */
   #normal(shape, start) {
     const tensor = this.#tensor(shape);
-    fillNormal(tensor, start);
+    fillNormal(/** @type {Float32Array} */ (tensor.data), start);
     return tensor;
   }
 
@@ -126,26 +117,41 @@ export class Problem {
     const kvHead = batch * numKvHeads + Math.floor((head * numKvHeads) / numHeads);
     /** @param {SdpaTensor} tensor @param {number} n @param {number} length @param {number[]} shape */
     const slice = ({ data }, n, length, shape) => ({ data: data.subarray(n * length, (n + 1) * length), shape });
-    const { out } = referenceAttention(
+    const value = slice(this.value, kvHead, seqlenKv * headDim, [seqlenKv, headDim]);
+    const { out, scores } = referenceAttention(
       slice(this.query, row, headDim, [1, headDim]),
       slice(this.key, kvHead, seqlenKv * headDim, [seqlenKv, headDim]),
-      slice(this.value, kvHead, seqlenKv * headDim, [seqlenKv, headDim]),
+      value,
       {
         ...this.positional,
         queryOffset: i + seqlenKv - seqlenQ,
         ...(this.mask && { mask: slice(this.mask, i, seqlenKv, [1, seqlenKv]) }),
         ...(this.bias && { bias: slice(this.bias, head * seqlenQ + i, seqlenKv, [1, seqlenKv]) }),
+        ...this.extra?.rowOptions(head, i),
       },
     );
-    const found = this.out.data.subarray(row * headDim, (row + 1) * headDim);
-    // Written so that NaN counts as worst.
-    return out.reduce((worst, want, d) => {
-      const error = Math.abs(found[d] - want);
-      return error <= worst ? worst : error;
-    }, 0);
+    // Which cells are dropped goes by their place in the whole call, which the reference does not know.
+    const { dropout } = this.options;
+    if (dropout) outOfKept(out, scores.weights, value.data, dropout.p, (j) => isDropped(dropout, batch, head, i, j));
+    return largestDifference(this.out.data.subarray(row * headDim, (row + 1) * headDim), out);
   }
 
   dispose() {
     for (const tensor of this.tensors) tensor.dispose();
   }
+}
+
+/**
+ * @param {Float64Array} out of one row; receives the sum of the values whose weights are kept
+ * @param {Float64Array} weights
+ * @param {ArrayLike<number>} values
+ * @param {number} p
+ * @param {(j: number) => boolean} isGone
+ */
+function outOfKept(out, weights, values, p, isGone) {
+  out.fill(0);
+  weights.forEach((weight, j) => {
+    if (isGone(j)) return;
+    for (let d = 0; d < out.length; d++) out[d] += (weight / (1 - p)) * values[j * out.length + d];
+  });
 }

@@ -4,36 +4,17 @@
 
 import { readFileSync } from 'node:fs';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
-import { digits, kilobytes, megabytes, NOISY, percent } from './text.mjs';
+import { code, known, noise, table, variantsOf } from './markdown.mjs';
+import { comparisonTables } from './report-comparisons.mjs';
+import { digits, kilobytes, megabytes, percent } from './text.mjs';
 
 /** @typedef {import('./bench.mjs').Results} Results */
-/** @typedef {import('sdpa').Variant} Variant */
-
-/**
- * @param {string[]} head
- * @param {string[][]} rows
- * @returns {string[]} lines; every column but the first is right-aligned
- */
-function table(head, rows) {
-  /** @param {string[]} cells */
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map((_, i) => (i ? '---:' : '---'))), ...rows.map(line)];
-}
 
 /**
  * A loop at less than half of the registers' speed was held up by something: no limit to compare with.
  * @param {Results['cases'][number]['timings'][number]} timing
  */
 const loopCounts = ({ peak }) => peak.loop >= peak.registers / 2;
-
-/** @param {number} otherLoad */
-const noise = (otherLoad) => (otherLoad > NOISY ? ' (noisy)' : '');
-
-/** @param {string} name of a case @returns {string} as code, without what all have in common */
-const code = (name) => `\`${name.replace('attention/', '')}\``;
-
-/** @param {Results['cases']} cases @returns {Variant[]} */
-const variantsOf = (cases) => [...new Set(cases.flatMap(({ timings }) => timings.map(({ variant }) => variant)))];
 
 /** @param {Results} results @returns {string[]} */
 function caseTable({ cases }) {
@@ -96,9 +77,6 @@ function decodeTable({ cases }) {
   ];
 }
 
-/** @param {number | undefined} value @param {string} [unit] @returns {string} */
-const known = (value, unit = '') => (value === undefined ? '–' : `${digits(value)}${unit}`);
-
 /** @param {Results} results @returns {string[]} */
 function workersTable({ workers }) {
   if (!workers?.cases.length) return [];
@@ -115,7 +93,7 @@ function workersTable({ workers }) {
 }
 
 /** @param {Results} results @returns {string[][]} rows of two */
-function otherRows({ smallestCall, arraysCall, workers, firstResult, sizes, memory }) {
+function otherRows({ smallestCall, arraysCall, workers, firstResult, sizes, backwardMemory, memory }) {
   const rows = [];
   for (const { variant, resident, arrays } of smallestCall ?? []) {
     rows.push([
@@ -143,6 +121,12 @@ function otherRows({ smallestCall, arraysCall, workers, firstResult, sizes, memo
     rows.push(['default entry with all builds, minified and gzipped', kilobytes(sizes.entryGzip)]);
     for (const [variant, { raw }] of Object.entries(sizes.wasm)) rows.push([`${variant} build, raw`, kilobytes(raw)]);
   }
+  for (const { variant, arrays, allocated, resident } of backwardMemory ?? []) {
+    rows.push([
+      `8192 × 8192 × 64, one head, forward and backward on arrays, ${variant}: memory in all`,
+      `${megabytes(resident)}: ${megabytes(arrays)} of inputs, results and gradients, ${megabytes(allocated)} for copies and work`,
+    ]);
+  }
   if (memory) {
     rows.push([
       `32 768 × 32 768 × 64 causal, one head, ${memory.variant}: memory beside inputs and result`,
@@ -161,7 +145,7 @@ export function report(results) {
   const { machine, versions, date, commit, command } = environment;
   const lines = [];
   if (cases.length) lines.push(...caseTable(results), '', ...decodeTable(results));
-  lines.push(...workersTable(results));
+  lines.push(...comparisonTables(results), ...workersTable(results));
   const rows = otherRows(results);
   if (rows.length) lines.push(...table(['what', 'measured'], rows), '');
   for (const [variant, reason] of Object.entries(skipped)) lines.push(`Not measured: ${variant} (${reason}).`, '');

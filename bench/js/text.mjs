@@ -38,7 +38,7 @@ function timingLine({ variant, ms, gflops, gbps, read, overLimit, peak, shareOfR
 }
 
 /** @param {number} otherLoad */
-const noise = (otherLoad) =>
+export const noise = (otherLoad) =>
   otherLoad > NOISY ? `  noisy: other processes used ${percent(otherLoad)} of the machine` : '';
 
 /** @param {CaseResult} result @returns {string} */

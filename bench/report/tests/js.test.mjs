@@ -46,6 +46,7 @@ function results() {
         },
       ],
     },
+    backwardMemory: [{ variant: 'simd', ms: 1000, arrays: 16e6, allocated: 17e6, resident: 35e6 }],
   };
 }
 
@@ -57,6 +58,7 @@ test('the tables show speeds and shares, what decode is over its limit, what arr
     '| `decode/d` | 8.00 of 12.0 GB/s, 1.50× |',
     '| `workers/w`, simd | 30.0 ms | 36.0 ms | 20.0 ms | 1.80 (noisy) |',
     '| `arrays/a`, simd: plain arrays against resident tensors | 2.00 ms against 1.60 ms: 1.25× |',
+    '| 8192 × 8192 × 64, one head, forward and backward on arrays, simd: memory in all | 35.0 MB: 16.0 MB of inputs, results and gradients, 17.0 MB for copies and work |',
   ]) {
     assert.ok(markdown.includes(`${line}\n`), `${line}\n\n${markdown}`);
   }
