@@ -11,6 +11,7 @@
 
 #include "support/forward_options.hpp"
 #include "support/kernels.hpp"
+#include "support/sanitizer.hpp"
 
 namespace sdpa::testing {
 namespace {
@@ -66,6 +67,8 @@ TEST_P(AttentionPairs, MatchTheReference) {
 
 TEST_P(AttentionPairs, NoOptionIsIgnoredBesideAnother) {
   for_each_partner([&](std::size_t other) {
+    // What a sanitizer looks for it finds in the other test of the pairs.
+    if (kSanitized && other != option()) return;
     const KernelTable& table = *every_kernel().front();
     const std::uint64_t both = bit(option()) | bit(other);
     const auto with = with_options(kPrefillRows, both, both);
