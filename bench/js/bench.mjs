@@ -123,7 +123,13 @@ function portable(args) {
  */
 async function runBuilds({ variants, asked, turns, filter }, results) {
   const cases = CASES.filter((c) => filter.test(caseName(c)));
-  const calls = [NAMES.smallest, NAMES.arrays, ...WORKER_CASES.map(workersName), ...COMPARISON_NAMES];
+  const calls = [
+    NAMES.smallest,
+    NAMES.arrays,
+    ...WORKER_CASES.map(workersName),
+    ...COMPARISON_NAMES,
+    BACKWARD_MEMORY_NAME,
+  ];
   if (!cases.length && !calls.some((name) => filter.test(name))) return;
   /** @type {{ process: BenchProcess, arithmetic: string }[]} */
   const builds = [];
