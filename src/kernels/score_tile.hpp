@@ -31,26 +31,30 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
   return {data, stride, seen.begin};
 }
 
-/// What decode touches while it computes the scores of keys [first, ...): the rows behind those at hand, or where rows
-/// are copied by tiles, the next tile's. Nothing where the block has more rows than a vector, where the caches hold the
-/// operands, or where rows do not lie one behind the other.
+/// What decode touches while it computes the scores of keys [first, ...): the rows behind those at hand, or of rows in
+/// pages, in a ring or of fewer bits, which go by tiles, what lies together of the next tile. Nothing where the block
+/// has more rows than a vector, where the caches hold the operands, or where rows do not lie one behind the other.
 template <class Arch>
 KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std::size_t rows_at_once) {
   if constexpr (std::is_same_v<Arch, simd::Scalar>) return {};  // computes for longer than it reads
   const bool contiguous = block.key.stride == block.head_dim && block.value.stride == block.head_dim_v;
-  if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous || block.map.active()) return {};
+  if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous) return {};
   std::size_t last = 0;
   for (std::size_t r = 0; r < block.rows; ++r) last = block.key_end[r] > last ? block.key_end[r] : last;
   const std::size_t next_tile = (first / kBc + 1) * kBc;
-  const auto rows = [&](const InputRows& operand, std::size_t behind) {
-    const std::size_t from = operand.dtype == DType::kFloat32 ? first + behind : next_tile;
-    const std::size_t bytes = operand.stride * size_of(operand.dtype);
-    const auto* data = static_cast<const char*>(operand.data);
+  const auto rows = [&](const InputRows& operand, std::size_t columns, std::size_t behind) {
+    const bool by_tiles = operand.dtype != DType::kFloat32 || block.map.active();
+    const std::size_t from = by_tiles ? next_tile : first + behind;
+    if (from >= last) return Ahead{};
+    const std::size_t most = by_tiles && last - from > kBc ? kBc : last - from;
+    const Run run = locate(block.map, operand, from, most, columns);
+    const std::size_t bytes = size_of(operand.dtype);
+    const char* begin = static_cast<const char*>(operand.data) + run.element * bytes;
     // Addresses of lines, whatever lies there.
-    return Ahead{reinterpret_cast<const float*>(data + (from < last ? from : last) * bytes),
-                 reinterpret_cast<const float*>(data + last * bytes)};
+    return Ahead{reinterpret_cast<const float*>(begin),
+                 reinterpret_cast<const float*>(begin + run.rows * operand.stride * bytes)};
   };
-  return {rows(block.key, rows_at_once), rows(block.value, 0)};
+  return {rows(block.key, block.head_dim, rows_at_once), rows(block.value, block.head_dim_v, 0)};
 }
 
 /// Scores of keys `keys` (counted from the tile's first) for one panel, softcap applied. `queries` are the block's,
