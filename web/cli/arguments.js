@@ -16,9 +16,10 @@ import { UsageError } from './usage-error.js';
 /**
  * @param {string[]} args the words after the command
  * @param {readonly Flag[]} flags
+ * @param {readonly string[]} [positionals] names of the flags that words without a name stand for, in order
  * @returns {Record<string, any>} by name: true, the parsed value, or a list of those; absent flags are absent
  */
-export function parseFlags(args, flags) {
+export function parseFlags(args, flags, positionals = []) {
   const { tokens } = parseArgs({
     args,
     options: Object.fromEntries(flags.map(({ name, value }) => [name, { type: value ? 'string' : 'boolean' }])),
@@ -28,9 +29,16 @@ export function parseFlags(args, flags) {
   });
   /** @type {Record<string, any>} */
   const values = {};
+  const unnamed = [...positionals];
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue;
-    if (token.kind === 'positional') throw new UsageError(`unexpected argument '${token.value}'`);
+    if (token.kind === 'positional') {
+      const name = unnamed.shift();
+      if (name === undefined) throw new UsageError(`unexpected argument '${token.value}'`);
+      if (name in values) throw new UsageError(`--${name} is given twice: '${values[name]}' and '${token.value}'`);
+      values[name] = token.value;
+      continue;
+    }
     const flag = flags.find(({ name }) => token.rawName === `--${name}`);
     if (!flag) throw unknownFlag(args[token.index].split('=')[0], flags);
     const value = readValue(flag, token.value, token.inlineValue);

@@ -15,7 +15,33 @@ export const kAlignOffset = alignCodes.offset;
 /** @typedef {AttentionCall & { layoutName: 'bhld' | 'blhd', scoresName?: string }} Call */
 
 /** Options whose flag has another spelling. */
-const kFlagOfOption = { queryOffset: '--query-offset', queryLengths: '--query-lengths', kvLengths: '--kv-lengths' };
+const kFlagOfOption = {
+  queryOffset: '--query-offset',
+  queryLengths: '--query-lengths',
+  kvLengths: '--kv-lengths',
+  topK: '--top-k',
+};
+
+/**
+ * The options that say what the scores are.
+ * @param {Partial<Record<Role, FileTensor>>} tensors
+ * @param {Record<string, any>} flags
+ * @param {{ queryLengths?: Int32Array, kvLengths?: Int32Array }} lengths
+ */
+export function scoreOptions({ mask, bias }, flags, lengths) {
+  return {
+    mask,
+    bias,
+    layout: flags.layout ?? 'bhld',
+    scale: flags.scale,
+    softcap: flags.softcap,
+    causal: flags.causal,
+    window: flags.window,
+    align: flags.align,
+    queryOffset: flags['query-offset'],
+    ...lengths,
+  };
+}
 
 /**
  * @param {Partial<Record<Role, FileTensor>>} tensors float32, float16, bfloat16; mask bool or uint8
@@ -24,26 +50,13 @@ const kFlagOfOption = { queryOffset: '--query-offset', queryLengths: '--query-le
  * @returns {Call}
  */
 export function makeCall(tensors, flags, lengths) {
-  const { query, key, value, mask, bias } = tensors;
-  const layoutName = flags.layout ?? 'bhld';
-  const options = {
-    mask,
-    bias,
-    layout: layoutName,
-    scale: flags.scale,
-    softcap: flags.softcap,
-    causal: flags.causal,
-    window: flags.window,
-    align: flags.align,
-    queryOffset: flags['query-offset'],
-    ...lengths,
-    returnLse: flags.lse !== undefined,
-    scores: flags.scores,
-  };
+  const { query, key, value } = tensors;
+  const scores = scoreOptions(tensors, flags, lengths);
+  const options = { ...scores, returnLse: flags.lse !== undefined, scores: flags.scores };
   try {
     // nothing lies in wasm memory yet, so that the check needs no instance
     const call = readCall(/** @type {any} */ ({ buffer: undefined }), query, key, value, options);
-    return Object.assign(call, { layoutName, scoresName: flags.scores });
+    return Object.assign(call, { layoutName: scores.layout, scoresName: flags.scores });
   } catch (error) {
     throw explainRefusal(error, tensors, flags);
   }
@@ -63,7 +76,7 @@ export function resultShapes(call) {
  * @param {Record<string, any>} flags
  * @returns {unknown}
  */
-function explainRefusal(error, { query, key }, flags) {
+export function explainRefusal(error, { query, key }, flags) {
   if (!AttentionError.is(error)) return error;
   if (error.code === 'align-required') {
     const option = flags.causal ? '--causal' : '--window';

@@ -3,24 +3,26 @@
 import { AttentionError, version } from '../index.js';
 import { parseFlags } from './arguments.js';
 import { runAttention } from './attention-command.js';
-import { attentionFlags, infoFlags } from './flags.js';
-import { attentionHelp, infoHelp, mainHelp } from './help.js';
+import { attentionFlags, infoFlags, weightsFlags } from './flags.js';
+import { attentionHelp, infoHelp, mainHelp, weightsHelp } from './help.js';
 import { runInfo } from './info-command.js';
 import { isClosedPipe, silencePipeErrors, writeAll } from './streams.js';
 import { suggest } from './suggest.js';
 import { UsageError } from './usage-error.js';
+import { runWeights } from './weights-command.js';
 
 /** @import { Flag } from './arguments.js' */
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream }} Streams */
 
-/** @type {Record<string, { flags: readonly Flag[], help: () => string, run: (flags: Record<string, any>, streams: Streams) => Promise<void> }>} */
+/** @type {Record<string, { flags: readonly Flag[], positionals?: readonly string[], help: () => string, run: (flags: Record<string, any>, streams: Streams) => Promise<void> }>} */
 const kCommands = {
   attention: { flags: attentionFlags, help: attentionHelp, run: runAttention },
+  weights: { flags: weightsFlags, positionals: ['query', 'key'], help: weightsHelp, run: runWeights },
   info: { flags: infoFlags, help: infoHelp, run: runInfo },
 };
 
 /** Named in the documentation of the package, not in this version. */
-const kLaterCommands = ['weights', 'bench'];
+const kLaterCommands = ['bench'];
 
 const kDone = 0;
 const kFailure = 1;
@@ -41,7 +43,7 @@ export async function main(words, streams) {
     return kDone;
   } catch (error) {
     // text whose reader has seen enough is delivered; an array that did not arrive whole is not
-    if (isClosedPipe(error)) return words[0] === 'attention' && !words.includes('--help') ? kFailure : kDone;
+    if (isClosedPipe(error)) return writesArrays(words[0]) && !words.includes('--help') ? kFailure : kDone;
     const badInput = error instanceof UsageError || (AttentionError.is(error) && kInputCodes.includes(error.code));
     const known = badInput || AttentionError.is(error) || typeof (/** @type {any} */ (error).syscall) === 'string';
     const { message, stack } = /** @type {Error} */ (error);
@@ -51,6 +53,9 @@ export async function main(words, streams) {
   }
 }
 
+/** @param {string | undefined} command */
+const writesArrays = (command) => command === 'attention' || command === 'weights';
+
 /**
  * @param {string[]} words
  * @param {Streams} streams
@@ -59,7 +64,9 @@ async function dispatch(words, streams) {
   const [first, ...rest] = words;
   if (first === '--help' || first === '-h' || first === 'help') return writeAll(streams.stdout, mainHelp);
   if (first === '--version' || first === '-v') return writeAll(streams.stdout, `${version}\n`);
-  if (first === undefined) throw new UsageError("no command: 'sdpa attention' or 'sdpa info' (sdpa --help says more)");
+  if (first === undefined) {
+    throw new UsageError("no command: 'sdpa attention', 'sdpa weights' or 'sdpa info' (sdpa --help says more)");
+  }
   if (kLaterCommands.includes(first)) throw new UsageError(`'sdpa ${first}' is not in this version (${version})`);
   if (!Object.hasOwn(kCommands, first)) {
     const kind = first.startsWith('-') ? 'option' : 'command';
@@ -68,7 +75,7 @@ async function dispatch(words, streams) {
   }
   const command = kCommands[first];
   if (rest.includes('--help') || rest.includes('-h')) return writeAll(streams.stdout, command.help());
-  return command.run(parseFlags(rest, command.flags), streams);
+  return command.run(parseFlags(rest, command.flags, command.positionals), streams);
 }
 
 /**

@@ -10,6 +10,7 @@ import { UsageError } from './usage-error.js';
 /** @import { WritableTensor } from '../io/index.js' */
 /** @typedef {'npy' | 'npz' | 'safetensors'} Format */
 /** @typedef {{ flag: string, path: string, format: Format, tensors: Record<string, WritableTensor> }} OutputFile */
+/** @typedef {{ flag: string, path: string, content: Uint8Array }} ReadyFile its bytes are there already */
 
 const kWriteChunk = 2 ** 28;
 
@@ -78,7 +79,7 @@ export function formatOutput({ format, tensors }) {
 }
 
 /**
- * @param {readonly OutputFile[]} files without the standard output
+ * @param {readonly (OutputFile | ReadyFile)[]} files without the standard output
  */
 export async function writeOutputs(files) {
   /** @type {{ from: string, to: string, where: string }[]} */
@@ -120,7 +121,7 @@ export async function writeOutputs(files) {
 }
 
 /**
- * @param {OutputFile} file
+ * @param {OutputFile | ReadyFile} file
  * @param {(from: string, to: string) => void} started called before the first byte is written
  */
 async function writeBeside(file, started) {
@@ -132,7 +133,7 @@ async function writeBeside(file, started) {
   if (!direct) started(path, target);
   const handle = await open(path, direct ? 'w' : 'wx', existing ? existing.mode & 0o777 : 0o666);
   try {
-    const bytes = formatOutput(file);
+    const bytes = 'content' in file ? file.content : formatOutput(file);
     for (let at = 0; at < bytes.length;) {
       const { bytesWritten } = await handle.write(bytes, at, Math.min(kWriteChunk, bytes.length - at));
       at += bytesWritten;

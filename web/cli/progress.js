@@ -1,14 +1,14 @@
 /**
  * A progress bar on a terminal, nothing elsewhere.
  * @param {NodeJS.WriteStream} stream
- * @param {{ total: number, unit: string, wanted: boolean }} options
+ * @param {{ label: string, total: number, unit: string, wanted: boolean }} options
  * @returns {Promise<{ update: (done: number) => void, stop: () => void }>}
  */
-export async function createProgress(stream, { total, unit, wanted }) {
+export async function createProgress(stream, { label, total, unit, wanted }) {
   if (!wanted || !stream.isTTY) return { update() {}, stop() {} };
   const { default: cliProgress } = await import('cli-progress');
   const bar = new cliProgress.SingleBar({
-    format: `attention [{bar}] {percentage}% | {value} of {total} ${unit} | {eta_formatted} left`,
+    format: `${label} [{bar}] {percentage}% | {value} of {total} ${unit} | {eta_formatted} left`,
     stream,
     barsize: 30,
     clearOnComplete: true,

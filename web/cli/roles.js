@@ -3,7 +3,7 @@
 import { suggest } from './suggest.js';
 import { UsageError } from './usage-error.js';
 
-/** @typedef {'query' | 'key' | 'value' | 'mask' | 'bias'} Role */
+/** @typedef {'query' | 'key' | 'value' | 'mask' | 'bias' | 'lse'} Role */
 
 /** Names that are taken without being asked for, the first one present wins. */
 /** @type {Record<Role, readonly string[]>} */
@@ -13,6 +13,7 @@ export const kRoleNames = {
   value: ['value', 'v', 'V'],
   mask: ['mask'],
   bias: ['bias'],
+  lse: ['lse'],
 };
 
 /**

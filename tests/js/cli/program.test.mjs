@@ -24,9 +24,10 @@ test('--version, --help and the help of each command go to the standard output',
   const { version } = JSON.parse(succeeds(await run(['info', '--json'])).stdout.toString());
   assert.equal(succeeds(await run(['--version'])).stdout.toString(), `${version}\n`);
   for (const [args, expected] of /** @type {[string[], RegExp][]} */ ([
-    [['--help'], /commands\n {2}attention.*\n {2}info/],
+    [['--help'], /commands\n {2}attention.*\n {2}weights.*\n {2}info/],
     [['attention', '--help'], /--query-offset N/],
     [['attention', '--query', 'missing.npy', '--help'], /--kv-lengths LIST/],
+    [['weights', '--help'], /--top-k K/],
     [['info', '--help'], /--json/],
   ])) {
     const { stdout, stderr } = succeeds(await run(args));
@@ -71,7 +72,6 @@ describe('bad input is exit code 2, one line, and no file', { concurrency: 2 }, 
     [['frobnicate'], /unknown command 'frobnicate'/],
     [['constructor'], /unknown command 'constructor'/],
     [['--versoin'], /unknown option '--versoin'; did you mean '--version'\?/],
-    [['weights', '--png', 'map.png'], /'sdpa weights' is not in this version/],
     [['bench'], /'sdpa bench' is not in this version/],
     [['info', '--jsn'], /unknown option '--jsn'; did you mean '--json'\?/],
     [['info', '--variant', 'avx'], /--variant must be one of auto, relaxed, simd, scalar, got 'avx'/],
