@@ -24,6 +24,7 @@ export { version } from './version.js';
  * @typedef {import('./weights/weights-async.js').WeightsAsyncOptions} WeightsAsyncOptions
  * @typedef {import('./gradients.js').BackwardOptions} BackwardOptions
  * @typedef {import('./gradients.js').BackwardGiven} BackwardGiven
+ * @typedef {import('./gradients/async.js').BackwardAsyncOptions} BackwardAsyncOptions
  * @typedef {import('./gradient-check.js').CheckOptions} CheckOptions
  * @typedef {import('./gradient-check.js').GradientCheck} GradientCheck
  * @typedef {import('./kv-cache/kv-cache.js').KVCache} KVCache

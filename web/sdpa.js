@@ -7,6 +7,7 @@ import { disposeSymbol } from './dispose.js';
 import { rangeError, show, typeError } from './errors.js';
 import { dtypeBytes } from './frame.js';
 import { gradientCheck } from './gradient-check.js';
+import { attentionBackwardAsync } from './gradients/async.js';
 import { attentionBackward } from './gradients.js';
 import { createKVCache } from './kv-cache/index.js';
 import { masks } from './masks/index.js';
@@ -131,6 +132,23 @@ export class Sdpa {
    */
   attentionBackward(query, key, value, given, options) {
     return /** @type {any} */ (attentionBackward(this.#runtime, query, key, value, given, options));
+  }
+
+  /**
+   * attentionBackward() on workers, one key head of a batch entry (with the query heads that share it) at a time, or where there are none
+   * on the caller's thread, with rests in between: the same bits. The inputs are copied before it returns.
+   * @template {import('./gradients/async.js').BackwardAsyncOptions} [O=import('./gradients/async.js').BackwardAsyncOptions]
+   * @param {TensorLike | SdpaTensor} query
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {import('./gradients.js').BackwardGiven} given
+   * @param {O} [options] those of attentionBackward(), `signal` and `onProgress`
+   * @returns {Promise<import('./gradients.js').BackwardResult<O>>} rejects as that of attentionAsync() does
+   */
+  attentionBackwardAsync(query, key, value, given, options) {
+    return /** @type {any} */ (
+      attentionBackwardAsync(this.#runtime, this.#pool, this, query, key, value, given, options)
+    );
   }
 
   /**

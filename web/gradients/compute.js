@@ -3,6 +3,7 @@
 import { outOfMemory } from '../errors.js';
 import { field } from '../frame.js';
 import { copyIn } from '../operand.js';
+import { product } from '../tensor.js';
 import { arrayBytes, writeFrame } from '../write-frame.js';
 
 /**
@@ -69,10 +70,12 @@ export function computeGradients(runtime, backward) {
     ['d_lse', dLse, block.input(dLse)],
   ];
   const heads = batch * numHeads;
+  // Keys and values that lie in wasm memory may come without their number of elements.
+  const [queries, keys, values] = [query, key, value].map(({ shape }) => product('gradient', shape));
   const gradients = {
-    d_query: block.take(query.count * 4),
-    d_key: block.take(key.count * 4),
-    d_value: block.take(value.count * 4),
+    d_query: block.take(queries * 4),
+    d_key: block.take(keys * 4),
+    d_value: block.take(values * 4),
     d_bias: bias ? block.take(bias.count * 4) : -1,
     d_scale: block.take(heads * 8),
     d_sinks: sinks ? block.take(heads * 8) : -1,
@@ -106,16 +109,16 @@ export function computeGradients(runtime, backward) {
     const perHead = (/** @type {number} */ at) => runtime.doubles.slice((base + at) / 8, (base + at) / 8 + heads);
     try {
       return {
-        query: floats(gradients.d_query, query.count),
-        key: floats(gradients.d_key, key.count),
-        value: floats(gradients.d_value, value.count),
+        query: floats(gradients.d_query, queries),
+        key: floats(gradients.d_key, keys),
+        value: floats(gradients.d_value, values),
         bias: bias && floats(gradients.d_bias, bias.count),
         scale: perHead(gradients.d_scale),
         sinks: sinks ? perHead(gradients.d_sinks) : null,
         alibiSlopes: alibiSlopes ? perHead(gradients.d_alibi) : null,
       };
     } catch (cause) {
-      const bytes = (query.count + key.count + value.count + (bias?.count ?? 0)) * 4;
+      const bytes = (queries + keys + values + (bias?.count ?? 0)) * 4;
       throw outOfMemory(bytes, 0, 'gradients outside wasm memory', cause);
     }
   } finally {

@@ -1,6 +1,7 @@
 // One worker, seen from the pool's side.
 
 import { loadError, rangeError } from '../errors.js';
+import { arraysOf } from './slice-runner.js';
 
 /**
  * @typedef {import('./deal.js').Slice} Slice
@@ -17,7 +18,7 @@ import { loadError, rangeError } from '../errors.js';
  * What a member tells its pool.
  * @typedef {object} Manager
  * @property {(member: Member) => void} ready
- * @property {(member: Member, assignment: Assignment, results: import('./slice-runner.js').SliceResult | import('./slice-runner.js').WeightsSliceResult, spare: ArrayBuffer[]) => void} done `spare`: buffers that it was sent
+ * @property {(member: Member, assignment: Assignment, results: import('./slice-runner.js').AnySliceResult, spare: ArrayBuffer[]) => void} done `spare`: buffers that it was sent
  * @property {(member: Member, assignment: Assignment, error: Error) => void} failed
  * @property {(member: Member) => void} lost called once; what it was doing is in `assignments`
  */
@@ -65,8 +66,7 @@ export class Member {
     const keys = this.held === unit ? null : job.inputs.keys(unit, true);
     const work = job.inputs.work(slice, true);
     const blocks = work.blocks && this.#blocksOf !== job ? job.inputs.blocks(true) : null;
-    const inputs = [work.query, work.mask?.data, work.bias?.data, work.weights?.lse];
-    const arrays = [...inputs, keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
+    const arrays = [...arraysOf(work), keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
     const id = this.#next++;
     this.#link.post(
       { type: 'slice', id, keys, blocks, work },

@@ -163,7 +163,8 @@ export class Pool {
     done: (member, { job, slice }, results, spare) => {
       this.#pace.record(slice.cost, results.milliseconds);
       job.finish(slice, results);
-      for (const buffer of [results.out.buffer, ...spare]) this.#buffers.give(buffer);
+      if ('out' in results) this.#buffers.give(results.out.buffer);
+      for (const buffer of spare) this.#buffers.give(buffer);
       this.#deal(member);
     },
     failed: (member, { job }, error) => {

@@ -1,6 +1,7 @@
 // Computes slices with one instance, on whatever thread: keys and values of a unit stay in wasm memory between its slices.
 
 import { compute } from '../attention.js';
+import { computeGradients } from '../gradients/compute.js';
 import { copyIn, Operand } from '../operand.js';
 import { AttentionCall } from '../options.js';
 import { Out } from '../output.js';
@@ -68,6 +69,7 @@ import { Inputs } from '../weights/inputs.js';
  * @property {boolean} returnLse
  * @property {number} scores stage
  * @property {WeightsWork | null} [weights] what is wanted of the weights, in place of the output
+ * @property {Upstream | null} [upstream] what the backward pass needs, for gradients in place of the output
  */
 
 /**
@@ -76,6 +78,18 @@ import { Inputs } from '../weights/inputs.js';
  * @property {Float32Array | null} lse (batch, heads, rows)
  * @property {boolean} sums whether sums are wanted in double precision
  */
+
+/**
+ * What attention() gave, and its gradients: (batch, heads, rows, headDimV) and (batch, heads, rows).
+ * @typedef {object} Upstream
+ * @property {Float32Array} out
+ * @property {Float32Array} lse
+ * @property {Float32Array} dOut
+ * @property {Float32Array | null} dLse
+ * @property {boolean} sinks whether gradients of the sinks are wanted
+ */
+
+/** What a slice of gradients gives. @typedef {import('../gradients/compute.js').RawGradients & { milliseconds: number }} GradientsSliceResult */
 
 /**
  * What a slice of weights gives: lines (batch, heads, lines, width).
@@ -93,6 +107,23 @@ import { Inputs } from '../weights/inputs.js';
  * @property {Float32Array | undefined} scores (batch, heads, rows, seqlen)
  * @property {number} milliseconds
  */
+
+/** @typedef {SliceResult | WeightsSliceResult | GradientsSliceResult} AnySliceResult */
+
+/**
+ * The large arrays of a slice, which are sent without a copy.
+ * @param {SliceWork} work
+ */
+export const arraysOf = ({ query, mask, bias, weights, upstream }) => [
+  query,
+  mask?.data,
+  bias?.data,
+  weights?.lse,
+  upstream?.out,
+  upstream?.lse,
+  upstream?.dOut,
+  upstream?.dLse,
+];
 
 export class SliceRunner {
   /** @type {Runtime} */
@@ -160,13 +191,34 @@ export class SliceRunner {
   /**
    * @param {SliceWork} work
    * @param {boolean} own whether the query's array may be written over: the result then takes its place, where it fits
-   * @returns {SliceResult | WeightsSliceResult}
+   * @returns {AnySliceResult}
    */
   run(work, own) {
     const start = performance.now();
     const call = this.#callOf(work);
-    const results = work.weights ? this.#weigh(call, work.weights) : this.#attend(call, work, own);
+    const results = work.weights
+      ? this.#weigh(call, work.weights)
+      : work.upstream
+        ? this.#differentiate(call, work.upstream)
+        : this.#attend(call, work, own);
     return { ...results, milliseconds: performance.now() - start };
+  }
+
+  /**
+   * @param {AttentionCall} call
+   * @param {Upstream} upstream
+   */
+  #differentiate(call, { out, lse, dOut, dLse, sinks }) {
+    const { batch, numHeads, seqlenQ, headDimV } = call;
+    const rows = [batch, numHeads, seqlenQ];
+    return computeGradients(this.#runtime, {
+      call,
+      sinks: sinks ? call.sinks : null,
+      out: operand(out, 'float32', [...rows, headDimV], 0),
+      lse: operand(lse, 'float32', rows, 0),
+      dOut: operand(dOut, 'float32', [...rows, headDimV], 0),
+      dLse: dLse && operand(dLse, 'float32', rows, 0),
+    });
   }
 
   /**

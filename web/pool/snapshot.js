@@ -27,7 +27,7 @@ import { offsetOf } from './cost.js';
  * @param {Buffers} buffers
  * @returns {Float32Array | Uint16Array | Uint8Array}
  */
-function copyOperand(runtime, operand, buffers) {
+export function copyOperand(runtime, operand, buffers) {
   const { dtype, count, pointer } = operand;
   const memory = memoryOf(runtime, dtype);
   const at = pointer / dtypeBytes[dtype];

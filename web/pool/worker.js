@@ -5,7 +5,7 @@ import { AttentionError } from '../errors.js';
 import { nodeModule } from '../node-module.js';
 import { instantiate } from '../runtime.js';
 import { messageOf } from '../source.js';
-import { SliceRunner } from './slice-runner.js';
+import { arraysOf, SliceRunner } from './slice-runner.js';
 
 /**
  * What a worker is told.
@@ -16,7 +16,7 @@ import { SliceRunner } from './slice-runner.js';
  * What it says.
  * @typedef {{ code?: import('../errors.js').ErrorCode, message: string, needed?: number, allowed?: number }} Failure
  * @typedef {{ type: 'alive' } | { type: 'ready' } | { type: 'unreadable' } | { type: 'failed', error: Failure }
- *   | { type: 'done', id: number, results: import('./slice-runner.js').SliceResult | import('./slice-runner.js').WeightsSliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
+ *   | { type: 'done', id: number, results: import('./slice-runner.js').AnySliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
  */
 
 /** @type {any} */
@@ -62,7 +62,7 @@ function run({ id, keys, blocks, work }) {
     const results = runner.run(work, true);
     const arrays = Object.values(results).flatMap((array) => (ArrayBuffer.isView(array) ? [array.buffer] : []));
     // What came goes back, to be used again; the query's buffer may hold the result already.
-    const came = [work.query, work.mask?.data, work.bias?.data, work.weights?.lse, keys?.key, keys?.value];
+    const came = [...arraysOf(work), keys?.key, keys?.value];
     const spare = came.flatMap((array) =>
       array && !arrays.includes(array.buffer) ? [/** @type {ArrayBuffer} */ (array.buffer)] : [],
     );

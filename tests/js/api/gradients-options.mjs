@@ -49,7 +49,7 @@ export const entries = [
   { name: 'globalKeys under a window', options: () => ({ globalKeys: 5, window: [9, 3] }), excludes: 'window' },
   { name: 'alibiSlopes', options: (_, { uniform }) => ({ alibiSlopes: [uniform() / 10, uniform() / 10] }) },
   { name: 'queryLengths', options: ({ B, L }) => ({ queryLengths: ints(B, (b) => L - 20 * b - 1) }) },
-  { name: 'kvLengths', options: ({ B, S }) => ({ kvLengths: ints(B, (b) => S - 11 - 70 * b) }) },
+  { name: 'kvLengths', options: ({ B, S }) => ({ kvLengths: ints(B, (b) => Math.max(0, S - 11 - 70 * b)) }) },
   {
     name: 'segmentIds',
     options: ({ B, L, S }) => ({

@@ -158,6 +158,17 @@ TEST_P(BackwardProperties, RowsThatSeeNothingHaveGradientsOfExactlyZero) {
   }
 }
 
+TEST_P(BackwardProperties, RowsWhoseScoresAreAllBelowFloat32HaveGradientsOfZero) {
+  // Scores of -1e60: the forward pass sees nothing there, zeros and a log-sum-exp of -infinity.
+  Problem p = make_problem({.seqlen_q = 3, .seqlen_kv = 5, .head_dim = 1});
+  std::fill(p.query.begin(), p.query.end(), 1e30F);
+  std::fill(p.key.begin(), p.key.end(), -1e30F);
+  const Gradients<float> gradients = run_backward(table(), p, random_upstream(p));
+  for_each_gradient(gradients, gradients, [](const char* what, const std::vector<float>& x, const std::vector<float>&) {
+    for (const float value : x) ASSERT_EQ(value, 0.0F) << what;
+  });
+}
+
 TEST_P(BackwardProperties, ScoresThatOneKeyDominatesHaveNoGradient) {
   // One key with all of the weight: P = 1 and D = dP, up to rounding; the others 0.
   Problem p = make_problem({.seqlen_q = 4, .seqlen_kv = 300, .head_dim = 4});
