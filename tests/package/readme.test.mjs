@@ -62,7 +62,7 @@ test('the commands run', () => {
   script(`
     import { writeFileSync } from 'node:fs';
     import { writeNpy, writeSafetensors } from 'sdpa/io';
-    const tensor = (phase) => ({ data: Float32Array.from({ length: 2 * 40 * 8 }, (_, i) => Math.sin(i + phase)), shape: [1, 2, 40, 8], dtype: 'float32' });
+    const tensor = (phase) => ({ data: Float32Array.from({ length: 2 * 512 * 8 }, (_, i) => Math.sin(i + phase)), shape: [1, 2, 512, 8], dtype: 'float32' });
     const [query, key, value] = [1, 2, 3].map(tensor);
     writeFileSync('q.npy', writeNpy(query));
     writeFileSync('k.npy', writeNpy(key));

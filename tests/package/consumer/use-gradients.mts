@@ -1,6 +1,13 @@
 // Weights and gradients. Lines after @ts-expect-error must not compile.
 import { load } from 'sdpa';
-import type { BackwardGiven, BackwardOptions, BackwardResult, CheckOptions, GradientCheck } from 'sdpa';
+import type {
+  BackwardAsyncOptions,
+  BackwardGiven,
+  BackwardOptions,
+  BackwardResult,
+  CheckOptions,
+  GradientCheck,
+} from 'sdpa';
 import type { Tensor, TensorLike, WeightsAsyncOptions, WeightsOptions, WeightsResult } from 'sdpa';
 
 const sdpa = await load();
@@ -81,6 +88,11 @@ const more = sdpa.attentionBackward(q, q, q, { ...given, dLse: lse }, { bias, si
 tensors.push(more.dBias, more.dSinks, more.dAlibiSlopes);
 void [tensors, dScale, sdpa.attentionBackward(q, q, q, given, likewise).dQuery];
 
+const onWorkers: BackwardAsyncOptions = { ...likewise, signal };
+const afterwards: BackwardResult = await sdpa.attentionBackwardAsync(q, q, q, given, onWorkers);
+void afterwards;
+// @ts-expect-error a promise
+void sdpa.attentionBackwardAsync(q, q, q, given).dQuery;
 // @ts-expect-error there was no bias
 tensors.push(gradients.dBias);
 // @ts-expect-error a number
