@@ -7,7 +7,9 @@
 #include <emscripten/bind.h>
 
 #include "binding/frame.hpp"
+#include "binding/gemm_frame.hpp"
 #include "sdpa/attention.hpp"
+#include "sdpa/gemm.hpp"
 #include "sdpa/gradients.hpp"
 #include "sdpa/version.hpp"
 #include "sdpa/weights.hpp"
@@ -18,6 +20,7 @@ using sdpa::binding::BackwardCall;
 using sdpa::binding::Call;
 using sdpa::binding::decode;
 using sdpa::binding::decode_backward;
+using sdpa::binding::decode_gemm;
 using sdpa::binding::decode_weights;
 using sdpa::binding::WeightsCall;
 
@@ -64,6 +67,28 @@ int attention_backward(double frame) {
   return static_cast<int>(sdpa::attention_backward(call.tensors, call.options, call.workspace).code());
 }
 
+double gemm_packed_bytes(double inner, double columns) {
+  const auto size = sdpa::gemm_packed_bytes(static_cast<std::size_t>(inner), static_cast<std::size_t>(columns));
+  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+}
+
+int gemm_pack(double frame) {
+  const auto [g, to] = decode_gemm(frame_at(frame));
+  return static_cast<int>(
+      sdpa::gemm_pack(g.b, g.inner, g.columns, {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)})
+          .code());
+}
+
+double gemm_workspace_bytes(double frame) {
+  const auto size = sdpa::gemm_workspace_bytes(decode_gemm(frame_at(frame)).arguments);
+  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+}
+
+int gemm(double frame) {
+  const auto call = decode_gemm(frame_at(frame));
+  return static_cast<int>(sdpa::gemm(call.arguments, call.workspace).code());
+}
+
 std::string version() { return sdpa::kVersion; }
 
 std::string build_name() { return SDPA_BUILD_NAME; }
@@ -101,4 +126,8 @@ EMSCRIPTEN_BINDINGS(sdpa) {
   emscripten::function("attentionWeights", &attention_weights);
   emscripten::function("attentionBackwardWorkspaceBytes", &attention_backward_workspace_bytes);
   emscripten::function("attentionBackward", &attention_backward);
+  emscripten::function("gemmPackedBytes", &gemm_packed_bytes);
+  emscripten::function("gemmPack", &gemm_pack);
+  emscripten::function("gemmWorkspaceBytes", &gemm_workspace_bytes);
+  emscripten::function("gemm", &gemm);
 }

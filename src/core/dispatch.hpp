@@ -5,6 +5,7 @@
 
 #include "kernels/kernel_table.hpp"
 #include "sdpa/attention.hpp"
+#include "sdpa/gemm.hpp"
 #include "sdpa/gradients.hpp"
 #include "sdpa/weights.hpp"
 
@@ -31,5 +32,12 @@ WorkspaceSize attention_weights_workspace_bytes(const kernels::KernelTable& tabl
 Status attention_weights(const kernels::KernelTable& table, const WeightsTensors& tensors,
                          const WeightsRequest& request, const AttentionOptions& options,
                          std::span<std::byte> workspace);
+
+/// gemm(), gemm_pack() and their sizes likewise.
+WorkspaceSize gemm_packed_bytes(const kernels::KernelTable& table, std::size_t inner, std::size_t columns);
+Status gemm_pack(const kernels::KernelTable& table, const MatrixView& b, std::size_t inner, std::size_t columns,
+                 std::span<float> to);
+WorkspaceSize gemm_workspace_bytes(const kernels::KernelTable& table, const GemmArguments& arguments);
+Status gemm(const kernels::KernelTable& table, const GemmArguments& arguments, std::span<std::byte> workspace);
 
 }  // namespace sdpa::core

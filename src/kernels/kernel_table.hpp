@@ -177,6 +177,27 @@ struct WeightsBlock {
   double* cells;          // (row cells, num_column_cells); added to
 };
 
+/// A matrix operand, see MatrixView in sdpa/gemm.hpp (the forms are the same).
+enum class MatrixForm : std::uint8_t { kRows, kColumns, kPacked, kPackedColumns };
+struct Matrix {
+  const float* data;
+  std::size_t stride;
+  MatrixForm form;
+};
+
+/// c = a b + bias or c += a b, see GemmArguments in sdpa/gemm.hpp. rows and columns are not 0.
+struct GemmCall {
+  Matrix a;
+  Matrix b;
+  const float* bias;
+  float* c;
+  std::size_t c_stride;
+  bool accumulate;
+  std::size_t rows;
+  std::size_t columns;
+  std::size_t inner;
+};
+
 /// What the size of a workspace depends on.
 struct WorkspaceShape {
   std::size_t head_dim;
@@ -208,6 +229,12 @@ struct KernelTable {
 
   /// Hands one block's weights out. Its workspace is that of attention_block() with a head_dim_v of 0.
   void (*weights_block)(const WeightsBlock&, float* workspace);
+
+  std::size_t gemm_inner;  // terms of a sum that is kept in registers
+  std::size_t (*gemm_workspace_floats)(const GemmCall&);
+  void (*gemm)(const GemmCall&, float* workspace);
+  /// Packs (inner, columns) into panels of two vectors of columns.
+  void (*gemm_pack)(const Matrix& b, std::size_t inner, std::size_t columns, float* to);
 
   /// One element of a tensor, widened.
   float (*read_element)(const void* data, DType dtype, std::size_t index);

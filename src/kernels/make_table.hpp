@@ -4,6 +4,7 @@
 #include "kernels/attention_backward.hpp"
 #include "kernels/attention_tiled.hpp"
 #include "kernels/attention_weights.hpp"
+#include "kernels/gemm.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/peak.hpp"
 
@@ -23,6 +24,10 @@ constexpr KernelTable make_table(const char* name) {
           &backward_block<Arch>,
           &backward_end<Arch>,
           &weights_block<Arch>,
+          kGemmInner,
+          &GemmWorkspace<Arch>::floats,
+          &gemm<Arch>,
+          &gemm_pack<Arch>,
           &read_element,
           &madd_probe<Arch>,
           &exp_probe<Arch>,

@@ -12,14 +12,14 @@ namespace sdpa {
 enum class StatusCode : std::int32_t {
   kOk,
   kMissingTensor,       // query, key, value or out has no data although it has elements
-  kInvalidDtype,        // a storage type that is not in DType
+  kInvalidDtype,        // a storage type that is not in DType, a form that the matrix may not have
   kBatchMismatch,       // query, key, value do not have one batch size
   kHeadsMismatch,       // key and value do not have one number of heads
   kHeadsNotMultiple,    // num_heads is not a multiple of num_kv_heads
   kSeqlenMismatch,      // key and value do not have one length
   kHeadDimMismatch,     // query and key do not have one head size
   kHeadDimZero,         // a head size of 0
-  kColumnStride,        // the last dimension of query, key, value or out is not contiguous
+  kColumnStride,        // the last dimension of query, key, value or out is not contiguous; rows of a matrix overlap
   kOutShape,            // out is not (batch, num_heads, seqlen_q, head_dim_v)
   kLseShape,            // lse is not (batch, num_heads, seqlen_q, 1)
   kScoresShape,         // scores is not (batch, num_heads, seqlen_q, seqlen_kv)
@@ -40,7 +40,7 @@ enum class StatusCode : std::int32_t {
   kBlockMaskShape,  // a block mask whose batch, heads or rows do not fit
   kInvalidDropout,  // a probability outside 0 ... 1
   kGradientShape,   // a gradient that has not the shape of what it is the gradient of
-  kInvalidRequest,  // heads, rows, keys, cells or a number of weights that do not fit the sizes
+  kInvalidRequest,  // heads, rows, keys, cells or a number of weights that do not fit the sizes; a bias that adds to c
   kInvalidMap,      // int8 rows without scales, or a map of pages or of a ring that contradicts itself
   kSizeOverflow,    // a product of sizes does not fit std::size_t
   kWorkspaceTooSmall,  // fewer bytes than attention_workspace_bytes() asked for, or not 64-byte aligned
