@@ -17,7 +17,7 @@ const DECLARATIONS = join(BUILD, 'declarations');
 const ENTRIES = ['index.js', 'slim.js', 'compat/onnx.js', 'compat/torch.js', 'compat/jax.js', 'io/index.js'];
 
 /** Most bytes that a build may have, gzipped: one wasm file, the default entry with everything in it. */
-const LIMITS = { wasm: 80 * 1024, entry: 200 * 1024 };
+const LIMITS = { wasm: 80 * 1024, entry: 280 * 1024 };
 
 /** An ES module's address is nothing in a script and in CommonJS. */
 const NO_ADDRESS = { 'import.meta.url': 'undefined' };
