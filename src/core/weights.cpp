@@ -128,7 +128,7 @@ class Driver {
     std::fill(open, open + columns, 0.0);
     if (seqlen_q_ == 0) write_cells(head, 0, 0, open);
     for (std::size_t first = 0, k = 0; first < seqlen_q_;) {
-      const std::size_t end = std::min(seqlen_q_, first + kWeightsPiece - (o_.origin.row + first) % kWeightsPiece);
+      const std::size_t end = std::min(seqlen_q_, first + kWeightsPiece);
       std::size_t last = k;  // cell of the piece's last row
       while (start(last + 1) < end) ++last;
       std::fill(piece, piece + (last - k + 1) * columns, 0.0);

@@ -3,7 +3,7 @@
 //   P = exp(min(s - lse, 0))
 //
 // A cell that takes no part (score -infinity) has a fixed value instead, whatever its row's lse: nothing can turn it
-// into NaN. The minimum takes away that lse is rounded: no weight is larger than 1.
+// into NaN. An lse from elsewhere may be rounded to below the largest score: the minimum keeps weights at 1 or less.
 #pragma once
 
 #include <cstddef>

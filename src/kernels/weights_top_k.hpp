@@ -63,7 +63,7 @@ inline WeightHeap heap_of_row(const WeightsBlock& b, std::size_t row) {
   return {b.values + row * b.top_k, b.indices + row * b.top_k, b.top_k};
 }
 
-/// Offers the weights of `keys` of a tile. least[row] is the least that its heap holds.
+/// Offers the weights of `keys` of a tile. least[row] is the least that its heap holds, +infinity in lanes without row.
 template <class Arch>
 SDPA_NOINLINE void offer_weights(const WeightsBlock& b, const Panel& panel, KeyRange keys, std::size_t tile_begin,
                                  const float* weights, float* least) {
@@ -74,7 +74,7 @@ SDPA_NOINLINE void offer_weights(const WeightsBlock& b, const Panel& panel, KeyR
     const float* w = weights + keys.begin * kScoreStride<Arch> + first;
     for (std::size_t j = keys.begin; j < keys.end; ++j, w += kScoreStride<Arch>) {
       if (!xsimd::any(simd::load<Arch>(w) > bound)) continue;
-      for (std::size_t r = 0; r < kW && first + r < b.attention.rows; ++r) {
+      for (std::size_t r = 0; r < kW; ++r) {
         if (!(w[r] > least[first + r])) continue;
         const WeightHeap heap = heap_of_row(b, first + r);
         heap.replace_least(w[r], static_cast<std::int32_t>(tile_begin + j));

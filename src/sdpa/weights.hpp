@@ -30,8 +30,8 @@ enum class WeightsKind : std::uint8_t {
   kMax,      // the largest of each cell
 };
 
-/// Rows are added up in pieces that begin at multiples of this, each in double precision, and then the pieces in order:
-/// whoever splits a call there, and adds up the `sums` of its pieces, gets the same bits.
+/// Rows are added up in pieces of this many, each in double precision, and then the pieces in order: whoever splits a
+/// call at multiples of it, and adds up the `sums` of its parts' pieces, gets the same bits.
 inline constexpr std::size_t kWeightsPiece = 192;
 
 struct WeightsTensors {

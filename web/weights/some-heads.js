@@ -1,10 +1,9 @@
 // A call for weights as workers compute it: of the wanted heads alone, in their order, and without values.
 
-import { layoutCodes } from '../frame.js';
+import { dtypeBytes, layoutCodes } from '../frame.js';
 import { elementsOf, memoryOf, Operand } from '../operand.js';
 import { AttentionCall } from '../options.js';
 import { copyRectangle, rectangle } from '../pool/blocks.js';
-import { dtypeBytes } from '../frame.js';
 
 /**
  * @typedef {import('../options.js').Blocks} Blocks

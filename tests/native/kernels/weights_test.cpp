@@ -116,11 +116,24 @@ TEST_P(AttentionWeights, WithASinkSumToLess) {
   EXPECT_EQ(stats.entropy, std::vector<float>(3, 0.0F));
 }
 
-TEST_P(AttentionWeights, AreNeverLargerThanOne) {
+TEST_P(AttentionWeights, AreNeverLargerThanOneWhateverTheLse) {
   Problem p = make_problem({.seqlen_q = 64, .seqlen_kv = 64, .head_dim = 4}, 5);
-  p.scale = 30.0F;
-  const Weights stats = ask(table(), p, {Summary::kStats, {0}, {}, 0, {}, {}});
-  for (const float weight : stats.values) EXPECT_LE(weight, 1.0F);
+  for (const float less : {0.0F, 1e-6F, 3.0F, 500.0F}) {
+    const Weights stats = ask(table(), p, {Summary::kStats, {0}, {}, 0, {}, {}}, {}, {.lse_less = less});
+    for (const float weight : stats.values) {
+      EXPECT_LE(weight, 1.0F);
+      EXPECT_GT(weight, 0.01F);
+    }
+  }
+}
+
+TEST_P(AttentionWeights, OfRowsWhoseLseIsMinusInfinityAreZero) {
+  const Problem p = make_problem({.seqlen_q = 20, .seqlen_kv = 100, .head_dim = 4}, 5);
+  const AskOptions nothing{.lse_less = std::numeric_limits<float>::infinity()};
+  const Weights rows = ask(table(), p, {Summary::kRows, {0}, {0, 7, 19}, 0, {}, {}}, {}, nothing);
+  EXPECT_EQ(rows.values, std::vector<float>(300, 0.0F));
+  const Weights most = ask(table(), p, {Summary::kMax, {0}, {}, 0, {0, 20}, {0, 50, 100}}, {}, nothing);
+  EXPECT_EQ(most.values, std::vector<float>(2, 0.0F));
 }
 
 TEST_P(AttentionWeights, EqualWeightsAreRankedByTheirKeys) {

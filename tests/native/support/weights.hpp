@@ -26,6 +26,7 @@ struct Weights {
 };
 
 struct AskOptions {
+  float lse_less = 0;     // taken from that lse
   bool with_lse = true;   // whether the call gets the lse of the forward pass, or computes it
   bool sums = false;      // Summary::kSum in double precision
   bool defaults = false;  // all heads, one cell of rows, a cell for each key, said by empty lists
