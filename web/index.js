@@ -31,6 +31,10 @@ export { version } from './version.js';
  * @typedef {import('./kv-cache/cache-options.js').KVCacheOptions} KVCacheOptions
  * @typedef {import('./rope.js').RopeOptions} RopeOptions
  * @typedef {import('./sinusoidal.js').SinusoidalOptions} SinusoidalOptions
+ * @typedef {import('./layers/multi-head-attention.js').MultiHeadAttention} MultiHeadAttention
+ * @typedef {import('./layers/multi-head-attention.js').MultiHeadAttentionOptions} MultiHeadAttentionOptions
+ * @typedef {import('./layers/multi-head-attention.js').ForwardOptions} ForwardOptions
+ * @typedef {import('./layers/backward.js').LayerGradients} LayerGradients
  */
 
 /**

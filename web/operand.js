@@ -104,6 +104,7 @@ export function readOperand(name, tensor, boolean, runtime) {
       return new Operand(null, dtype, shape, product(name, shape), pointer, tensor);
     }
   }
+  if (tensor instanceof Operand) return tensor; // of our own making: callers have none
   if (typeof tensor !== 'object' || tensor === null || arrayKind(tensor) !== undefined || Array.isArray(tensor)) {
     throw typeError('type', `${name} must be a tensor { data, shape }, got ${show(tensor)}`);
   }
@@ -144,7 +145,7 @@ export function settleAll(runtime, call) {
 export function settle(name, operand, runtime) {
   if (!operand) return;
   if (operand.tensor) operand.pointer = pointerIn(operand.tensor, runtime);
-  else if (arrayLength(operand.data) !== operand.count) {
+  else if (operand.data && arrayLength(operand.data) !== operand.count) {
     throw wrongLength(name, operand.data, operand.shape, operand.count);
   }
 }

@@ -22,6 +22,10 @@ import { version } from './version.js';
  * @property {(frame: number) => number} attentionWeights status code
  * @property {(frame: number) => number} attentionBackwardWorkspaceBytes bytes, or a negative status code
  * @property {(frame: number) => number} attentionBackward status code
+ * @property {(inner: number, columns: number) => number} gemmPackedBytes bytes, or a negative status code
+ * @property {(frame: number) => number} gemmPack status code; the frame is that of layers/gemm.js
+ * @property {(frame: number) => number} gemmWorkspaceBytes bytes, or a negative status code
+ * @property {(frame: number) => number} gemm status code
  */
 
 /** Bytes that a 32-bit wasm memory can have; the last page is left out, so that no end wraps to 0. */

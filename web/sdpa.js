@@ -10,6 +10,7 @@ import { gradientCheck } from './gradient-check.js';
 import { attentionBackwardAsync } from './gradients/async.js';
 import { attentionBackward } from './gradients.js';
 import { createKVCache } from './kv-cache/index.js';
+import { multiHeadAttention } from './layers/multi-head-attention.js';
 import { masks } from './masks/index.js';
 import { merge } from './merge.js';
 import { Pool } from './pool/pool.js';
@@ -223,6 +224,23 @@ export class Sdpa {
    */
   alibiSlopes(numHeads) {
     return alibiSlopes(numHeads);
+  }
+
+  /**
+   * A layer of attention with its projections, whose weights are copied into wasm memory. With weights out of a .safetensors file:
+   *
+   *     const weights = readSafetensors(await readFile('model.safetensors')); // of sdpa/io
+   *     const layer = sdpa.multiHeadAttention({ numHeads: 12, weights, prefix: 'encoder.layer.0.attention' });
+   *     const { out } = layer.forward(x, null, { keyPadding });
+   *
+   * @param {import('./layers/multi-head-attention.js').MultiHeadAttentionOptions} options
+   * @returns {import('./layers/multi-head-attention.js').MultiHeadAttention}
+   * @throws TypeError or RangeError with a `code`, before anything is allocated: `option`, with the names that were found, where the weights
+   *   have no layer of a known layout; `shape` where they do not fit one another or the heads; `unsupported` where the layer has more
+   *   than projections (normalised queries, …); RangeError `out-of-memory`
+   */
+  multiHeadAttention(options) {
+    return multiHeadAttention(this.#runtime, options);
   }
 
   /** Makers of masks for the option `blockMask`, and what can be done with masks. */

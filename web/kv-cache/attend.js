@@ -21,7 +21,7 @@ import { widened } from './stage.js';
  * @param {() => void} checkUnchanged throws where the caller's getters have changed the cache meanwhile
  */
 export function attend(rows, query, options, checkUnchanged) {
-  const { runtime, spec, storage, lengths } = rows;
+  const { runtime, spec } = rows;
   const { batch, numKvHeads, headDim, headDimV } = spec;
   const sizes = { batch, numKvHeads, headDim, headDimV, seqlenKv: rows.longest };
   const call = readQueryCall(runtime, query, sizes, options);
@@ -29,7 +29,18 @@ export function attend(rows, query, options, checkUnchanged) {
   const out = readOut(runtime, call, shape, product('out', shape));
   settleAll(runtime, call);
   checkUnchanged();
+  return attendCall(rows, call, shape, out);
+}
 
+/**
+ * Runs a call of readQueryCall() that has been checked.
+ * @param {Rows} rows
+ * @param {AttentionCall} call of as many keys as the longest row has now
+ * @param {number[]} shape of out
+ * @param {import('../output.js').Out} out
+ */
+export function attendCall(rows, call, shape, out) {
+  const { runtime, spec, storage, lengths } = rows;
   const offsets = lengths.map((length, b) => length - (call.queryLengths ? call.queryLengths[b] : call.seqlenQ));
   call.align = alignCodes.offset;
   call.queryOffsets = offsets;

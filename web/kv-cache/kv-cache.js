@@ -21,6 +21,12 @@ import { PagedRows } from './paged-rows.js';
  */
 
 /**
+ * What a cache is made of; null for anything else than a cache.
+ * @type {(cache: any) => Rows | null}
+ */
+export let rowsOf;
+
+/**
  * Keys and values of the tokens so far. Made by `sdpa.createKVCache()`. Each batch row has a length of its own; token j of a row stands at
  * position j. Each method either does what it says or throws and changes nothing.
  */
@@ -29,6 +35,10 @@ export class KVCache {
   #rows;
   /** Counts the changes. */
   #changes = 0;
+
+  static {
+    rowsOf = (cache) => (cache instanceof KVCache ? cache.#live() : null);
+  }
 
   /**
    * @param {Rows} rows
