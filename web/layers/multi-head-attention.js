@@ -48,7 +48,7 @@ import { readParts } from './weight-parts.js';
  * @property {Float32Array | SdpaTensor} [out] receives the result
  */
 
-/** @typedef {import('../options.js').Without<AttentionOptions, 'layout' | 'out'> & LayerOptions} ForwardOptions */
+/** @typedef {import('../options.js').Without<AttentionOptions, 'layout'> & LayerOptions} ForwardOptions */
 /** @typedef {import('../options.js').Without<AttentionOptions, 'layout' | 'out' | 'scores'> & import('../options.js').Without<LayerOptions, 'cache' | 'out'>} LayerBackwardOptions */
 
 /**

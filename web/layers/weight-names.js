@@ -6,7 +6,6 @@ import { rangeError, show, typeError } from '../errors.js';
  * Names of one library. `order` of a weight's dimensions: (outputs, inputs) or (inputs, outputs). A name without an ending has its
  * weight and its bias under the two `endings`. `fused`: query, key and value in one tensor, one behind the other along the outputs.
  * @typedef {object} Layout
- * @property {string} title
  * @property {'out-in' | 'in-out'} order
  * @property {readonly [string, string]} endings of weights and biases
  * @property {string} [fused]
@@ -22,46 +21,46 @@ const kernel = ['.kernel', '.bias'];
 /** @type {readonly [string, string]} */
 const bare = ['_weight', '_bias'];
 
+/**
+ * @param {readonly [string, string, string]} separate
+ * @param {readonly string[]} out
+ * @returns {Layout}
+ */
+const linears = (separate, out) => ({ order: 'out-in', endings: linear, separate, out });
+
+/**
+ * @param {string} fused
+ * @param {readonly string[]} out
+ * @param {'out-in' | 'in-out'} [order]
+ * @returns {Layout}
+ */
+const fusedLinear = (fused, out, order = 'out-in') => ({ order, endings: linear, fused, out });
+
 /** @type {readonly Layout[]} */
 const layouts = [
-  { title: 'PyTorch', order: 'out-in', endings: bare, fused: 'in_proj', out: ['out_proj'] },
+  // torch.nn.MultiheadAttention, and the same with kdim or vdim
+  { order: 'out-in', endings: bare, fused: 'in_proj', out: ['out_proj'] },
   {
-    title: 'PyTorch',
     order: 'out-in',
     endings: bare,
     separate: ['q_proj', 'k_proj', 'v_proj'],
     fusedBias: 'in_proj',
     out: ['out_proj'],
   },
-  linears(['q_proj', 'k_proj', 'v_proj'], ['o_proj', 'out_proj', 'dense']),
-  linears(['self.query', 'self.key', 'self.value'], ['output.dense']),
-  linears(['attention.query', 'attention.key', 'attention.value'], ['output.dense']),
+  linears(['q_proj', 'k_proj', 'v_proj'], ['o_proj', 'out_proj', 'dense']), // Llama and its kin, OPT, CLIP, Whisper, Phi
+  linears(['self.query', 'self.key', 'self.value'], ['output.dense']), // BERT
+  linears(['attention.query', 'attention.key', 'attention.value'], ['output.dense']), // ViT
   linears(['query', 'key', 'value'], ['dense', 'output.dense', 'out_proj', 'out']),
-  linears(['q_lin', 'k_lin', 'v_lin'], ['out_lin']),
-  linears(['q', 'k', 'v'], ['o']),
-  linears(['to_q', 'to_k', 'to_v'], ['to_out.0', 'to_out']),
-  linears(['wq', 'wk', 'wv'], ['wo']),
-  { title: 'Hugging Face', order: 'out-in', endings: linear, fused: 'qkv_proj', out: ['o_proj', 'out_proj'] },
-  { title: 'Hugging Face', order: 'out-in', endings: linear, fused: 'qkv', out: ['proj', 'out_proj'] },
-  { title: 'Hugging Face', order: 'out-in', endings: linear, fused: 'Wqkv', out: ['out_proj', 'Wo'] },
-  { title: 'Hugging Face', order: 'in-out', endings: linear, fused: 'c_attn', out: ['c_proj'] },
-  {
-    title: 'Keras',
-    order: 'in-out',
-    endings: kernel,
-    separate: ['query', 'key', 'value'],
-    out: ['attention_output', 'out'],
-  },
+  linears(['q_lin', 'k_lin', 'v_lin'], ['out_lin']), // DistilBERT
+  linears(['q', 'k', 'v'], ['o']), // T5
+  linears(['to_q', 'to_k', 'to_v'], ['to_out.0', 'to_out']), // diffusers
+  linears(['wq', 'wk', 'wv'], ['wo']), // Llama as Meta publishes it
+  fusedLinear('qkv_proj', ['o_proj', 'out_proj']), // Phi-3
+  fusedLinear('qkv', ['proj', 'out_proj']), // timm
+  fusedLinear('Wqkv', ['out_proj', 'Wo']), // flash-attention, ModernBERT
+  fusedLinear('c_attn', ['c_proj'], 'in-out'), // GPT-2
+  { order: 'in-out', endings: kernel, separate: ['query', 'key', 'value'], out: ['attention_output', 'out'] }, // Keras, Flax
 ];
-
-/**
- * @param {readonly [string, string, string]} separate
- * @param {readonly string[]} out
- * @returns {Layout}
- */
-function linears(separate, out) {
-  return { title: 'Hugging Face', order: 'out-in', endings: linear, separate, out };
-}
 
 /** Tensors that change what a layer computes, and what is to be done about them. @type {Record<string, string>} */
 const refused = {

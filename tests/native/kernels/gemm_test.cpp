@@ -186,13 +186,14 @@ INSTANTIATE_TEST_SUITE_P(, Gemm, ::testing::ValuesIn(every_kernel()), kernel_nam
 void check_forms(const KernelTable& table, const Product& p) {
   const std::vector<float> plain = multiply(table, p, {});
   expect_close_to_exact(p, plain);
+  std::size_t gap = 0;
   for (const MatrixForm a : kFormsOfA) {
     for (const MatrixForm b : kFormsOfB) {
-      for (const std::size_t gap : {0, 3}) {
-        EXPECT_TRUE(same_bits(multiply(table, p, {a, b, gap}), plain))
-            << "forms " << static_cast<int>(a) << ", " << static_cast<int>(b) << ", gap " << gap;
-      }
+      EXPECT_TRUE(same_bits(multiply(table, p, {a, b, gap}), plain))
+          << "forms " << static_cast<int>(a) << ", " << static_cast<int>(b) << ", gap " << gap;
+      gap = 3 - gap;
     }
+    gap = 3;  // each form with and without
   }
 }
 
@@ -201,7 +202,7 @@ TEST_P(Gemm, MatchesSumsInDoubleAroundTheSizesOfTilesPanelsAndPieces) {
   for (const std::size_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 13, 47, 48, 49, 97}) {
     for (const std::size_t columns : {1, 7, 8, 9, 31, 33, 64, 70}) {
       for (const std::size_t inner : {1, 5, 255, 256, 257, 515}) {
-        if (rows * columns * inner > 300'000 && inner != 257) continue;
+        if (rows * columns * inner > 100'000 && inner != 257) continue;
         SCOPED_TRACE(text({rows, columns, inner}));
         ++seed;
         check_forms(table(), make_product({rows, columns, inner}, seed, seed % 2 == 0, false));
