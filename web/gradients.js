@@ -14,7 +14,8 @@ import { presentGradients } from './gradients/results.js';
 /** Options of attention() that say what it computed. `returnLse` does not matter here. @typedef {import('./options.js').Without<import('./options.js').AttentionOptions, 'out' | 'scores'>} BackwardOptions */
 
 /**
- * What the backward pass needs of the forward pass, all float32. Rows beyond `queryLengths` count for nothing, whatever they hold.
+ * What the backward pass needs of the forward pass, all float32. Rows beyond `queryLengths` count for nothing, whatever they
+ * hold, but for dLse where there are sinks: their lse is the sink.
  * @typedef {object} BackwardGiven
  * @property {TensorLike | SdpaTensor} out what attention() gave with the same arguments
  * @property {TensorLike | SdpaTensor} lse likewise, by `returnLse: true`

@@ -1,10 +1,12 @@
 // Readers of options that are arrays of numbers or objects of such: copies of what they hold, and their shape as it was given. What
 // depends on the tensors' sizes is checked later.
 
-import { BlockMask } from './masks/block-mask.js';
+import { isBlockMask } from './masks/block-mask.js';
 import { rangeError, show, typeError } from './errors.js';
 import { fieldsOf, int32, whole } from './option-values.js';
 import { arrayKind, product, readShape } from './tensor.js';
+
+/** @typedef {import('./masks/block-mask.js').BlockMask} BlockMask */
 
 /** A copy of numbers. `shape` has one dimension where an array came without one. @template T @typedef {{ data: T, shape: number[] }} Numbers */
 
@@ -119,7 +121,7 @@ function starts(name, setting) {
  * @returns {BlockMask}
  */
 export function blockMask(setting) {
-  if (setting instanceof BlockMask) return setting;
+  if (isBlockMask(setting)) return setting;
   throw typeError('type', `blockMask must be made by sdpa.masks, got ${show(setting)}`);
 }
 

@@ -61,7 +61,7 @@ import { finite, flag, int32, offset, oneOf, whole, windowBounds } from './optio
  * Options T without those named K, which a type checker refuses: where they are merely missing from T it lets them pass beside others.
  * @template T
  * @template {keyof T} K
- * @typedef {Omit<T, K> & { [P in K]?: undefined }} Without
+ * @typedef {Omit<T, K> & { [P in K]?: never }} Without
  */
 
 /** Names of the options, in the order in which they are read. */

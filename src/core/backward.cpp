@@ -120,8 +120,6 @@ class Driver {
   // nothing whatever its gradient: rows that see nothing may have garbage there.
   void prepare_head(std::size_t b, std::size_t h, float* delta) {
     const float* sinks = o_.sinks.data == nullptr ? nullptr : o_.sinks.data + b * o_.sinks.batch_stride + h;
-    const std::size_t rows =
-        o_.query_lengths.empty() ? t_.query.extent(2) : static_cast<std::size_t>(o_.query_lengths[b]);
     double d_sink = 0;
     for (std::size_t i = 0; i < t_.query.extent(2); ++i) {
       const float* out = &t_.out(b, h, i, 0);
@@ -133,7 +131,7 @@ class Driver {
       if (t_.d_lse.data_handle() != nullptr) sum -= static_cast<double>(t_.d_lse(b, h, i, 0));
       delta[i] = static_cast<float>(sum);
       const float lse = t_.lse(b, h, i, 0);
-      if (sinks != nullptr && i < rows && lse != kMasked) {
+      if (sinks != nullptr && lse != kMasked) {
         d_sink -= std::exp(static_cast<double>(*sinks) - static_cast<double>(lse)) * sum;
       }
     }

@@ -28,7 +28,7 @@ class Backward {
     for (std::size_t b = 0; b < p_.batch; ++b) {
       for (std::size_t h = 0; h < p_.num_heads; ++h) {
         for (std::size_t i = 0; i < p_.seqlen_q; ++i) {
-          if (p_.query_lengths.empty() || static_cast<std::int64_t>(i) < p_.query_lengths[b]) row(b, h, i);
+          row(b, h, i);
         }
       }
     }

@@ -1,6 +1,7 @@
 // evict(): tokens leave every batch row, and the later ones move down. truncate(): the last tokens leave.
 
-import { rangeError, show } from '../errors.js';
+import { rangeError, show, typeError } from '../errors.js';
+import { arrayKind } from '../tensor.js';
 import { readWhole } from './append.js';
 
 /** @typedef {import('./rows.js').Rows} Rows */
@@ -8,8 +9,9 @@ import { readWhole } from './append.js';
 /**
  * @param {Rows} rows
  * @param {unknown} indices positions
+ * @param {() => void} check throws where the cache has been disposed of while indices were read
  */
-export function evict(rows, indices) {
+export function evict(rows, indices, check) {
   const { spec, lengths } = rows;
   if (spec.window) {
     throw rangeError('option', 'a ring (a cache with a window) cannot evict: its tokens keep their positions for good');
@@ -21,6 +23,7 @@ export function evict(rows, indices) {
     );
   }
   const gone = Array.from(new Set(readWhole('indices', indices))).sort((a, b) => a - b);
+  check();
   const { longest } = rows;
   const has = longest === 0 ? 'the cache has no token' : `the longest row has the tokens 0 to ${longest - 1}`;
   for (const position of gone) {
@@ -45,8 +48,9 @@ export function evict(rows, indices) {
 /**
  * @param {Rows} rows
  * @param {unknown} length tokens that stay: of each row at most so many, or one number for each row
+ * @param {() => void} check as for evict()
  */
-export function truncate(rows, length) {
+export function truncate(rows, length, check) {
   const { spec, lengths, longest } = rows;
   if (typeof length === 'number') {
     if (!Number.isInteger(length) || length < 0 || length > longest) {
@@ -56,7 +60,11 @@ export function truncate(rows, length) {
     for (let b = 0; b < spec.batch; b++) if (lengths[b] > length) rows.shorten(b, length);
     return;
   }
+  if (!Array.isArray(length) && arrayKind(length) !== 'Int32Array') {
+    throw typeError('type', `truncate needs a number, or an Int32Array or array of them, got ${show(length)}`);
+  }
   const wanted = readWhole('length', length);
+  check();
   if (wanted.length !== spec.batch) {
     throw rangeError(
       'shape',

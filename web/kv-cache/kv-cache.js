@@ -99,7 +99,7 @@ export class KVCache {
    * @throws RangeError `option` where there are not so many
    */
   truncate(length) {
-    truncate(this.#live(), length);
+    truncate(this.#live(), length, () => void this.#live());
     this.#changes++;
   }
 
@@ -118,7 +118,7 @@ export class KVCache {
    *   change their positions; `capacity` or `out-of-memory` where shared pages have to be copied and cannot
    */
   evict(indices) {
-    evict(this.#live(), indices);
+    evict(this.#live(), indices, () => void this.#live());
     this.#changes++;
   }
 

@@ -1,6 +1,7 @@
 // Pages of a fixed number of tokens, which several caches share. A page counts the batch rows that use it, and goes back when the last
 // one lets go.
 
+import { rangeError } from '../errors.js';
 import { Storage } from './storage.js';
 
 /**
@@ -9,6 +10,21 @@ import { Storage } from './storage.js';
  */
 
 /** The pages of each batch row of one cache, in order. @typedef {{ pages: number[][] | null }} PageTable */
+
+/** More than a model's caches have; their list is an array of JavaScript's own. */
+const mostPages = 2 ** 24;
+
+/**
+ * @param {number} pages
+ * @param {number} pageSize
+ */
+function checkPages(pages, pageSize) {
+  if (pages <= mostPages) return;
+  throw rangeError(
+    'capacity',
+    `the cache needs ${pages} pages of pageSize ${pageSize}, and at most ${mostPages} are kept: make the pages larger`,
+  );
+}
 
 export class PagePool {
   #runtime;
@@ -29,6 +45,7 @@ export class PagePool {
     this.#runtime = runtime;
     this.#spec = spec;
     const pages = spec.batch * Math.ceil(spec.capacity / spec.pageSize);
+    checkPages(pages, spec.pageSize);
     this.#storage = new Storage(runtime, spec, pages, spec.pageSize);
     this.#add(pages);
     this.#registry =
@@ -66,6 +83,7 @@ export class PagePool {
     const needed = this.size - this.#free.length + count;
     let size = this.size;
     while (size < needed) size *= 2;
+    checkPages(size, this.#spec.pageSize);
     const fresh = new Storage(this.#runtime, this.#spec, size, this.#spec.pageSize);
     for (let page = 0; page < this.size; page++) {
       if (this.#users[page] > 0) fresh.copyRows(old, page, 0, page, 0, this.#spec.pageSize);

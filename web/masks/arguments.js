@@ -4,7 +4,9 @@ import { rangeError, show, typeError } from '../errors.js';
 import { readNamed } from '../named-options.js';
 import { offset, oneOf } from '../option-values.js';
 import { arrayKind } from '../tensor.js';
-import { BlockMask } from './block-mask.js';
+import { isBlockMask } from './block-mask.js';
+
+/** @typedef {import('./block-mask.js').BlockMask} BlockMask */
 
 /** Rows, columns and positions are 32-bit numbers in the kernel. */
 const mostCells = 2 ** 31 - 1;
@@ -64,7 +66,7 @@ export function wholeNumbers(name, given, least, most) {
  * @returns {BlockMask}
  */
 export function readMask(name, given) {
-  if (given instanceof BlockMask) return given;
+  if (isBlockMask(given)) return given;
   throw typeError(
     'type',
     `${name} takes masks made by masks.*, got ${show(given)}; masks.fromDense makes one of booleans`,

@@ -27,11 +27,21 @@ export const tilesAlong = (cells) => Math.ceil(cells / tileSize);
  */
 
 /**
+ * Whether it is a mask itself, and not an object that merely inherits from one.
+ * @type {(mask: any) => mask is BlockMask}
+ */
+export let isBlockMask;
+
+/**
  * Which keys each query may attend to, by tiles of 64 x 64. Made by `masks.*`, passed to attention() as `blockMask`;
  * cannot be changed. Its memory is 4 bytes for each tile and 512 bytes for each partial tile that differs from the
  * others.
  */
 export class BlockMask {
+  static {
+    isBlockMask = (mask) => typeof mask === 'object' && mask !== null && #tiles in mask;
+  }
+
   /** @type {Uint32Array} */
   #tiles;
   /** @type {Uint32Array} */

@@ -78,10 +78,12 @@ function sums(query, key, value, { dOut, dLse }, options, { out, lse, scores }, 
   for (let b = 0; b < B; b++) {
     for (let h = 0; h < Hq; h++) {
       const g = b * Hkv + Math.floor(h / (Hq / Hkv));
-      for (let i = 0; i < (options.queryLengths?.[b] ?? L); i++) {
+      for (let i = 0; i < L; i++) {
         const row = (b * Hq + h) * L + i;
         let delta = dLse ? term(-dLse.data[row]) : 0;
-        for (let c = 0; c < Dv; c++) delta += term(dOut.data[row * Dv + c] * out[row * Dv + c]);
+        // Where a row sees nothing out is 0, whatever stands in dOut.
+        for (let c = 0; c < Dv; c++)
+          if (out[row * Dv + c] !== 0) delta += term(dOut.data[row * Dv + c] * out[row * Dv + c]);
         for (let j = 0; j < S; j++) {
           const cell = row * S + j;
           if (scores.biased[cell] === -Infinity) continue;

@@ -212,3 +212,23 @@ test('what cannot be seen is not read: NaN behind a length or a mask changes no 
 
 /** The gradients that are tensors. @param {any} result */
 const tensorsOf = (result) => Object.fromEntries(Object.entries(result).filter(([, x]) => typeof x !== 'number'));
+
+test('a row beyond queryLengths has the sink for its lse, and hands dLse on to it', () => {
+  const ones = (/** @type {number[]} */ ...shape) => ({
+    data: new Float32Array(shape.reduce((n, size) => n * size)).fill(1),
+    shape,
+  });
+  const [query, key] = [ones(2, 1), ones(1, 1)];
+  const upstream = {
+    dOut: { data: new Float32Array(2), shape: [2, 1] },
+    dLse: { data: Float32Array.of(0, 1), shape: [2] },
+  };
+  const mask = { data: [true, false], shape: [2, 1] };
+  for (const hidden of [{ queryLengths: Int32Array.of(1) }, { mask }]) {
+    const options = { sinks: [2], ...hidden };
+    const { out, lse } = sdpa.attention(query, key, key, { ...options, returnLse: true });
+    assert.equal(lse.data[1], 2);
+    const { dSinks } = sdpa.attentionBackward(query, key, key, { out, lse, ...upstream }, options);
+    assert.deepEqual(Array.from(dSinks.data), [1]);
+  }
+});

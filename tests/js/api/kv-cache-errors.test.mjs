@@ -205,7 +205,7 @@ test('truncate and evict refuse what a cache does not have', async () => {
     [-1, 'option', /got -1/],
     [1.5, 'option', /got 1.5/],
     [NaN, 'option', /got NaN/],
-    [undefined, 'type', /length must be an Int32Array/],
+    [undefined, 'type', /truncate needs a number, or an Int32Array or array of them, got undefined/],
     [[1], 'shape', /1 numbers, but the batch is 2/],
     [Int32Array.of(4, 5), 'option', /truncate to 4 tokens of batch row 0, which has 3/],
     [[3, -2], 'option', /truncate to -2 tokens of batch row 1/],
@@ -295,4 +295,39 @@ test('a cache that getters of the arguments change or dispose of is not harmed',
     };
     assertThrows(() => other.attend(query, late), 'disposed', /KV cache has been disposed of/);
   }
+});
+
+test('more pages than are kept are refused by number', async () => {
+  const sdpa = await loadVariant();
+  const { held } = sdpa.memory();
+  const many = { batch: 1, numKvHeads: 1, headDim: 1, capacity: 2 ** 27, pageSize: 1 };
+  assertThrows(() => sdpa.createKVCache(many), 'capacity', /needs 134217728 pages of pageSize 1, and at most 16777216/);
+  assert.equal(sdpa.memory().held, held);
+});
+
+test('a cache that is disposed of while its indices are read says so', async () => {
+  const sdpa = await loadVariant();
+  for (const method of /** @type {const} */ (['evict', 'truncate'])) {
+    const cache = sdpa.createKVCache({ batch: 1, numKvHeads: 1, headDim: 1 });
+    const token = { data: new Float32Array(2), shape: [1, 1, 2, 1] };
+    cache.append(token, token);
+    const indices = Object.defineProperty([0], 0, {
+      get() {
+        cache.dispose();
+        return 0;
+      },
+    });
+    assertThrows(() => cache[method](indices), 'disposed', /has been disposed of/);
+  }
+});
+
+test('truncate says what it takes', async () => {
+  const sdpa = await loadVariant();
+  const cache = sdpa.createKVCache({ batch: 1, numKvHeads: 1, headDim: 1 });
+  assertThrows(
+    () => cache.truncate(/** @type {any} */ ('1')),
+    'type',
+    /needs a number, or an Int32Array or array.*got "1"/,
+  );
+  cache.dispose();
 });

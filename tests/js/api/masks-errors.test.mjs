@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { masks } from 'sdpa';
 import { assertThrows } from '../helpers/errors.mjs';
+import { loadVariant } from '../helpers/sdpa.mjs';
 
 /** @typedef {[action: () => unknown, code: string, message: RegExp]} Case */
 
@@ -225,4 +226,12 @@ test('what is given is read once', () => {
     make(object);
     assert.deepEqual(reads, Object.fromEntries(Object.keys(properties).map((name) => [name, 1])));
   }
+});
+
+test('an object that inherits from a mask is none', async () => {
+  const sdpa = await loadVariant();
+  const heir = Object.create(sdpa.masks.causal(3));
+  const tensor = { data: new Float32Array(3), shape: [3, 1] };
+  assertThrows(() => sdpa.masks.stats(heir), 'type', /made by masks/);
+  assertThrows(() => sdpa.attention(tensor, tensor, tensor, { blockMask: heir }), 'type', /blockMask must be made by/);
 });
