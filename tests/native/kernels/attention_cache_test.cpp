@@ -12,7 +12,7 @@ namespace {
 
 constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8};
 
-// A block of rows, a few that are stacked with those of other heads, and one.
+// A block of rows, a few that are stacked with those of other heads, and one alone.
 constexpr std::size_t kRows[] = {50, 3, 1};
 
 class AttentionCache : public KernelTest {
@@ -23,14 +23,14 @@ class AttentionCache : public KernelTest {
 };
 INSTANTIATE_TEST_SUITE_P(, AttentionCache, ::testing::ValuesIn(every_kernel()), kernel_name);
 
-// The last queries of rows of a cache, each as long as it is.
+// The last queries of rows of a cache, each as long as it is. Two heads share a key head, but for a row alone.
 Problem cached(std::size_t rows, std::size_t keys = 230) {
   Problem p = make_causal({.seqlen_q = rows,
                            .seqlen_kv = keys,
                            .head_dim = 21,
                            .head_dim_v = 34,
                            .batch = 2,
-                           .num_heads = 4,
+                           .num_heads = rows == 1 ? 2U : 4U,
                            .num_kv_heads = 2});
   p.kv_lengths = {static_cast<std::int32_t>(keys), static_cast<std::int32_t>(keys * 2 / 3)};
   return p;
@@ -57,15 +57,32 @@ TEST_P(AttentionCache, InPagesOfAnySize) {
 }
 
 TEST_P(AttentionCache, InARingOfAnySizeAfterAnyNumberOfTurns) {
-  for (const std::size_t ring_begin : {0, 1, 4, 50}) {
-    for (const std::size_t ring_size : {1, 7, 48, 95, 96, 97, 150, 400}) {
-      for (const std::size_t rows : kRows) {
-        for (const DType dtype : {DType::kFloat32, DType::kInt8}) {
-          expect_matches_oracle(
-              cached(rows),
-              {.key_dtype = dtype, .value_dtype = dtype, .ring_begin = ring_begin, .ring_size = ring_size});
+  // Many turns, and a part of one within a tile.
+  for (const std::size_t keys : {230, 80}) {
+    for (const std::size_t ring_begin : {0, 1, 4, 50}) {
+      for (const std::size_t ring_size : {1, 7, 48, 70, 95, 96, 97, 150, 400}) {
+        for (const std::size_t rows : kRows) {
+          for (const DType dtype : {DType::kFloat32, DType::kInt8}) {
+            expect_matches_oracle(
+                cached(rows, keys),
+                {.key_dtype = dtype, .value_dtype = dtype, .ring_begin = ring_begin, .ring_size = ring_size});
+          }
         }
       }
+    }
+  }
+}
+
+TEST_P(AttentionCache, ANanInTheNewestValueReachesNoRowBeforeItThroughTheKeyWhosePlaceItTook) {
+  for (const std::size_t rows : {2, 20}) {
+    for (const float garbage : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      Problem p = cached(rows, 150);
+      for (std::size_t head = 0; head < 4; ++head) {
+        const auto last = static_cast<std::size_t>(p.kv_lengths[head / 2] - 1);
+        p.value[(head * 150 + last) * 34 + 3] = garbage;
+      }
+      expect_matches_oracle(p, {.ring_begin = 2, .ring_size = 60});
+      expect_matches_oracle(p, {.key_dtype = DType::kFloat16, .value_dtype = DType::kFloat16, .ring_size = 40});
     }
   }
 }

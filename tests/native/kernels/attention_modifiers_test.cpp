@@ -14,7 +14,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// The rows of a block, a few that are stacked with those of other heads, and one.
+// The rows of a block, a few that are stacked with those of other heads, and one alone.
 constexpr std::size_t kRows[] = {70, 5, 1};
 
 Problem problem(std::size_t rows) {
@@ -24,7 +24,7 @@ Problem problem(std::size_t rows) {
                        .head_dim_v = 11,
                        .batch = 2,
                        .num_heads = 4,
-                       .num_kv_heads = 2});
+                       .num_kv_heads = rows == 1 ? 4U : 2U});
 }
 
 class AttentionAlibi : public KernelTest {};
@@ -197,7 +197,7 @@ TEST_P(AttentionSinks, KeepNanOfTheirRow) {
   for (const std::size_t rows : kRows) {
     Problem p = problem(rows);
     p.sinks.data = {1, 1000, -1000, 0};
-    for (std::size_t head = 0; head < 4; ++head) p.key[(head * 211 + 150) * 18] = kNan;
+    for (std::size_t head = 0; head < 2 * p.num_kv_heads; ++head) p.key[(head * 211 + 150) * 18] = kNan;
     const Actual actual = run(p);
     EXPECT_TRUE(std::all_of(actual.out.begin(), actual.out.end(), [](float x) { return std::isnan(x); }));
     EXPECT_TRUE(std::all_of(actual.lse.begin(), actual.lse.end(), [](float x) { return std::isnan(x); }));

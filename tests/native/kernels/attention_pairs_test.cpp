@@ -1,4 +1,4 @@
-// Every option with every other one, against the reference, on every kernel table, for prefill and for a few rows.
+// Every option with every other one, against the reference, on every kernel table, for prefill, a few rows and one row.
 //
 // The pairs are generated from the list of options; the few that exclude each other are values of the same thing.
 #include <algorithm>
@@ -17,7 +17,6 @@ namespace sdpa::testing {
 namespace {
 
 constexpr std::size_t kPrefillRows = 61;
-constexpr std::size_t kDecodeRows = 3;
 
 std::uint64_t bit(std::size_t option) { return std::uint64_t{1} << option; }
 
@@ -53,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(, AttentionPairs, ::testing::Range(std::size_t{0}, forw
 
 TEST_P(AttentionPairs, MatchTheReference) {
   for_each_partner([&](std::size_t other) {
-    for (const std::size_t rows : {kPrefillRows, kDecodeRows}) {
+    for (const std::size_t rows : {kPrefillRows, std::size_t{3}, std::size_t{1}}) {
       const std::uint64_t both = bit(option()) | bit(other);
       const auto [problem, options] = with_options(rows, both, both);
       const Expected truth = expected(problem);
