@@ -197,19 +197,22 @@ TEST(ReferenceGradientsByHand, OfTwoKeysOfOneNumber) {
   EXPECT_NEAR(of_lse.key[1], 0.75, 1e-7);
 }
 
-TEST(ReferenceGradientsByHand, OfRowsThatSeeNothingAreZeroWhateverStandsInThem) {
+TEST(ReferenceGradientsByHand, OfRowsThatSeeNothingAreThoseOfTheirSink) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Problem p = testing::make_problem({.seqlen_q = 2, .seqlen_kv = 3, .head_dim = 2});
   p.query_lengths = {1};
   p.sinks.data = {0.5F};
-  const auto clean = gradients(p, {{1, 2, 0, 0}, {1, 0}});
+  const auto clean = gradients(p, {{1, 2, 0, 0}, {1, 0.25}});
   p.query[2] = kNan;
-  const auto poisoned = gradients(p, {{1, 2, kNan, kNan}, {1, kNan}});
+  const auto poisoned = gradients(p, {{1, 2, kNan, kNan}, {1, 0.25}});
   EXPECT_EQ(poisoned.query[2], 0.0);
   EXPECT_EQ(poisoned.query[0], clean.query[0]);
   EXPECT_EQ(poisoned.key, clean.key);
   EXPECT_EQ(poisoned.value, clean.value);
   EXPECT_EQ(poisoned.sinks, clean.sinks);
+  // The log-sum-exp of the second row is the sink itself.
+  const auto without = gradients(p, {{1, 2, kNan, kNan}, {1, 0}});
+  EXPECT_DOUBLE_EQ(clean.sinks[0] - without.sinks[0], 0.25);
 }
 
 TEST(ReferenceGradientsInFloat, AreNearThoseInDouble) {
