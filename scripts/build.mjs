@@ -18,6 +18,7 @@ const filesOf = (folder) => listFiles(join(ROOT, folder)).map((name) => join(ROO
 function state() {
   return hashFiles([
     ...VARIANTS.flatMap((variant) => ['sdpa.js', 'sdpa.wasm'].map((name) => join(BUILD, `wasm-${variant}`, name))),
+    join(BUILD, 'wasm-scalar', 'unpack.wasm'),
     ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.declarations.json', 'scripts/build.mjs'].map(
       (name) => join(ROOT, name),
     ),

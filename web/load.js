@@ -2,12 +2,11 @@
 
 import { AttentionError, loadError, rangeError, show, typeError } from './errors.js';
 import { features } from './features.js';
-import { inflate } from './inflate.js';
-import { nodeModule } from './node-module.js';
 import { instantiate } from './runtime.js';
 import { Sdpa } from './sdpa.js';
 import { selfTest } from './self-test.js';
-import { compileBytes, compileSource, decodeBase64, messageOf } from './source.js';
+import { compileBytes, compileSource, messageOf } from './source.js';
+import { unpackBuild } from './unpack.js';
 import { variantOrder } from './variants.js';
 
 /**
@@ -21,12 +20,10 @@ import { variantOrder } from './variants.js';
  *   its workers; 4 GB where absent
  */
 
-/** @typedef {{ readonly simd: string, readonly relaxed: string, readonly scalar: string }} Embedded the builds, packed (raw DEFLATE) and in base64 */
-
 const known = ['variant', 'wasm', 'threads', 'maxMemory'];
 
 /**
- * @param {Embedded | null} embedded
+ * @param {import('./unpack.js').Embedded | null} embedded
  * @param {LoadOptions} [options]
  * @returns {Promise<Sdpa>}
  */
@@ -54,7 +51,7 @@ export async function loadWith(embedded, options = {}) {
   const failures = [];
   for (const variant of variants) {
     try {
-      const bytes = () => unpack(decodeBase64(embedded[variant]));
+      const bytes = () => unpackBuild(embedded, variant);
       return await start({ module: await compileBytes(bytes(), {}), bytes, maxMemory }, threads);
     } catch (error) {
       // Neither depends on the build.
@@ -67,16 +64,6 @@ export async function loadWith(embedded, options = {}) {
   const reasons = variants.map((variant, i) => `${variant}: ${messageOf(failures[i])}`).join('; ');
   const cause = failures.length === 1 ? failures[0] : new AggregateError(failures, reasons);
   throw loadError('load-failed', `no wasm build could be loaded: ${reasons}`, { cause });
-}
-
-/**
- * Node's own inflate where there is one: ours has yet to be compiled when the first instance is loaded.
- * @param {Uint8Array} packed
- * @returns {Uint8Array}
- */
-function unpack(packed) {
-  const native = nodeModule('zlib')?.inflateRawSync;
-  return typeof native === 'function' ? new Uint8Array(native(packed)) : inflate(packed);
 }
 
 /**

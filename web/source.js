@@ -1,5 +1,5 @@
-// Where a wasm binary comes from: embedded base64, bytes, a Response, a URL or a path. What is done depends on what the
-// value is and, for an address, on its scheme; never on which globals happen to exist.
+// Where a wasm binary comes from: bytes, a Response, a URL or a path. What is done depends on what the value is and, for an
+// address, on its scheme; never on which globals happen to exist.
 
 import { loadError, show, typeError } from './errors.js';
 import { nodeModule } from './node-module.js';
@@ -13,17 +13,6 @@ import { arrayKind } from './tensor.js';
  */
 
 const magic = [0, 97, 115, 109];
-
-/**
- * @param {string} text
- * @returns {Uint8Array<ArrayBuffer>}
- */
-export function decodeBase64(text) {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
-}
 
 /**
  * The compiled module of whatever the `wasm` option holds.
@@ -159,10 +148,11 @@ export async function compileBytes(bytes, origin) {
 }
 
 /**
+ * What to say of bytes that did not compile.
  * @param {{ url?: string }} origin
- * @param {string} reason
+ * @param {string} reason the engine's words
  */
-function compileMessage(origin, reason) {
+export function compileMessage(origin, reason) {
   if (/content.security.policy|unsafe-eval|\bCSP\b/i.test(reason)) {
     return `this page's Content-Security-Policy forbids WebAssembly: add 'wasm-unsafe-eval' to its script-src directive (${reason})`;
   }

@@ -1,4 +1,4 @@
-/** The three wasm builds: compiled by CMake's presets, their glue checked and prepared, the binaries stamped. */
+/** The three wasm builds: compiled by CMake's presets, their glue checked to be one, the binaries stamped. */
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -9,7 +9,7 @@ import { hashFiles } from './files.mjs';
 
 export const VARIANTS = /** @type {const} */ (['simd', 'relaxed', 'scalar']);
 
-/** @typedef {{ glue: string, wasm: Record<(typeof VARIANTS)[number], Buffer> }} WasmBuilds */
+/** @typedef {{ glue: string, unpacker: Buffer, wasm: Record<(typeof VARIANTS)[number], Buffer> }} WasmBuilds `glue` as the linker wrote it */
 
 /**
  * Configures where that has not happened with the same presets and toolchain, and builds what is out of date.
@@ -57,34 +57,7 @@ export function readWasm(version) {
     }
   });
   const [simd, relaxed, scalar] = VARIANTS.map((variant) => stamp(readFileSync(file(variant, 'sdpa.wasm')), version));
-  return { glue: prepareGlue(glues[0]), wasm: { simd, relaxed, scalar } };
-}
-
-/**
- * Takes out of the glue what our use of it never reaches: it is always handed an instance, so it has no address of its own to find out
- * (bundlers would follow it, and CommonJS has none) and no environment to guess.
- * @param {string} glue
- */
-export function prepareGlue(glue) {
-  const edits = [
-    ['new URL("sdpa.wasm",import.meta.url).href', '""'],
-    ['var _scriptName=import.meta.url;', 'var _scriptName="";'],
-    ['var ENVIRONMENT_IS_WEB=!!globalThis.window;', 'var ENVIRONMENT_IS_WEB=false;'],
-    ['var ENVIRONMENT_IS_WORKER=!!globalThis.WorkerGlobalScope;', 'var ENVIRONMENT_IS_WORKER=false;'],
-    [
-      'var ENVIRONMENT_IS_NODE=globalThis.process?.versions?.node&&globalThis.process?.type!="renderer";',
-      'var ENVIRONMENT_IS_NODE=false;',
-    ],
-  ];
-  let text = glue;
-  for (const [from, to] of edits) {
-    if (text.split(from).length !== 2) throw new Error(`the glue does not hold ${from} exactly once: its maker has changed`);
-    text = text.replace(from, () => to);
-  }
-  for (const word of ['import.meta', 'import(', 'require(', 'eval(', 'new Function']) {
-    if (text.includes(word)) throw new Error(`the glue holds ${word}`);
-  }
-  return text;
+  return { glue: glues[0], unpacker: readFileSync(file('scalar', 'unpack.wasm')), wasm: { simd, relaxed, scalar } };
 }
 
 /**

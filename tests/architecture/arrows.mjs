@@ -17,6 +17,7 @@ const CPP_TABLE = {
   arch: ['kernels/'],
   core: ['sdpa/', 'kernels/kernel_table.hpp'],
   binding: ['sdpa/'],
+  unpack: [],
   reference: ['sdpa/'],
 };
 

@@ -193,7 +193,7 @@ test('esbuild bundles for browsers without a warning, and to CommonJS', async ()
     assert.deepEqual(warnings, []);
     right(JSON.parse(run(process.execPath, [outfile], installed.folder)));
     const size = gzipSync(readFileSync(outfile), { level: 9 }).length;
-    assert.ok(size <= 280 * 1024, `${size} bytes gzipped`);
+    assert.ok(size <= 200 * 1024, `${size} bytes gzipped`);
   }
 });
 

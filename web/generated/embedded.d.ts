@@ -1,2 +1,2 @@
-/** The wasm builds, packed (raw DEFLATE) and in base64, written by the build. */
-export declare const embedded: { readonly simd: string; readonly relaxed: string; readonly scalar: string };
+/** The wasm builds, packed by the build. */
+export declare const embedded: import('../unpack.js').Embedded;
