@@ -34,59 +34,60 @@ double allocate(double bytes) {
 
 void release(double pointer) { std::free(reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer))); }
 
+/// Bytes, or a status code below 0.
+double bytes_or_status(const sdpa::WorkspaceSize& size) {
+  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+}
+
+int code_of(sdpa::Status status) { return static_cast<int>(status.code()); }
+
 double attention_workspace_bytes(double frame) {
   const Call call = decode(frame_at(frame));
-  const auto size = sdpa::attention_workspace_bytes(call.tensors, call.options);
-  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+  return bytes_or_status(sdpa::attention_workspace_bytes(call.tensors, call.options));
 }
 
 int attention(double frame) {
   const Call call = decode(frame_at(frame));
-  return static_cast<int>(sdpa::attention(call.tensors, call.options, call.workspace).code());
+  return code_of(sdpa::attention(call.tensors, call.options, call.workspace));
 }
 
 double attention_weights_workspace_bytes(double frame) {
   const WeightsCall call = decode_weights(frame_at(frame));
-  const auto size = sdpa::attention_weights_workspace_bytes(call.tensors, call.request, call.options);
-  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+  return bytes_or_status(sdpa::attention_weights_workspace_bytes(call.tensors, call.request, call.options));
 }
 
 int attention_weights(double frame) {
   const WeightsCall call = decode_weights(frame_at(frame));
-  return static_cast<int>(sdpa::attention_weights(call.tensors, call.request, call.options, call.workspace).code());
+  return code_of(sdpa::attention_weights(call.tensors, call.request, call.options, call.workspace));
 }
 
 double attention_backward_workspace_bytes(double frame) {
   const BackwardCall call = decode_backward(frame_at(frame));
-  const auto size = sdpa::attention_backward_workspace_bytes(call.tensors, call.options);
-  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+  return bytes_or_status(sdpa::attention_backward_workspace_bytes(call.tensors, call.options));
 }
 
 int attention_backward(double frame) {
   const BackwardCall call = decode_backward(frame_at(frame));
-  return static_cast<int>(sdpa::attention_backward(call.tensors, call.options, call.workspace).code());
+  return code_of(sdpa::attention_backward(call.tensors, call.options, call.workspace));
 }
 
 double gemm_packed_bytes(double inner, double columns) {
-  const auto size = sdpa::gemm_packed_bytes(static_cast<std::size_t>(inner), static_cast<std::size_t>(columns));
-  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+  return bytes_or_status(sdpa::gemm_packed_bytes(static_cast<std::size_t>(inner), static_cast<std::size_t>(columns)));
 }
 
 int gemm_pack(double frame) {
   const auto [g, to] = decode_gemm(frame_at(frame));
-  return static_cast<int>(
-      sdpa::gemm_pack(g.b, g.inner, g.columns, {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)})
-          .code());
+  return code_of(
+      sdpa::gemm_pack(g.b, g.inner, g.columns, {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)}));
 }
 
 double gemm_workspace_bytes(double frame) {
-  const auto size = sdpa::gemm_workspace_bytes(decode_gemm(frame_at(frame)).arguments);
-  return size.status.ok() ? static_cast<double>(size.bytes) : -static_cast<double>(size.status.code());
+  return bytes_or_status(sdpa::gemm_workspace_bytes(decode_gemm(frame_at(frame)).arguments));
 }
 
 int gemm(double frame) {
   const auto call = decode_gemm(frame_at(frame));
-  return static_cast<int>(sdpa::gemm(call.arguments, call.workspace).code());
+  return code_of(sdpa::gemm(call.arguments, call.workspace));
 }
 
 std::string version() { return sdpa::kVersion; }

@@ -15,8 +15,6 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 kernels::WorkspaceShape shape_of(const BackwardTensors& t) {
   const auto wide = [](const InputView& view) { return view.dtype() != DType::kFloat32; };
   return {t.query.extent(3), t.value.extent(3), wide(t.key), wide(t.value), wide(t.query)};
@@ -48,8 +46,8 @@ struct Plan {
 
 Plan make_plan(const kernels::KernelTable& table, const BackwardTensors& t) {
   return {BlockBuilder::bytes_for(table),
-          round_up(group_of(t) * t.query.extent(2) * sizeof(float), kWorkspaceAlignment),
-          round_up(bias_part_floats(t) * sizeof(float), kWorkspaceAlignment),
+          kernels::round_up(group_of(t) * t.query.extent(2) * sizeof(float), kWorkspaceAlignment),
+          kernels::round_up(bias_part_floats(t) * sizeof(float), kWorkspaceAlignment),
           table.backward_workspace_floats(shape_of(t)) * sizeof(float)};
 }
 

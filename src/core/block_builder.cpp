@@ -35,8 +35,6 @@ const char* rows_from(const InputView& view, std::size_t b, std::size_t h, std::
   return static_cast<const char*>(view.head(b, h)) + first * view.stride(2) * size_of(view.dtype());
 }
 
-constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 BlockBuilder::BlockBuilder(const kernels::KernelTable& table, const AttentionTensors& tensors,
@@ -50,7 +48,8 @@ BlockBuilder::BlockBuilder(const kernels::KernelTable& table, const AttentionTen
 }
 
 std::size_t BlockBuilder::bytes_for(const kernels::KernelTable& table) {
-  return round_up(table.rows_per_block * (4 * sizeof(std::size_t) + sizeof(std::int64_t)), kWorkspaceAlignment);
+  return kernels::round_up(table.rows_per_block * (4 * sizeof(std::size_t) + sizeof(std::int64_t)),
+                           kWorkspaceAlignment);
 }
 
 kernels::AttentionBlock BlockBuilder::build(const RowRules& rules, const Place& at) {

@@ -20,13 +20,11 @@ Status validate_rows(std::size_t n, std::size_t length, std::size_t stride) {
   return stride > (kMostFloats - length) / (n - 1) ? StatusCode::kSizeOverflow : StatusCode::kOk;
 }
 
-std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 /// Floats of a packed matrix: whole panels.
 Status packed_floats(const kernels::KernelTable& table, std::size_t inner, std::size_t columns, std::size_t& floats) {
   const std::size_t panel = 2 * table.width;
   if (columns > kMostFloats - panel) return StatusCode::kSizeOverflow;
-  const std::size_t wide = round_up(columns, panel);
+  const std::size_t wide = kernels::round_up(columns, panel);
   if (inner != 0 && wide > kMostFloats / inner) return StatusCode::kSizeOverflow;
   floats = inner * wide;
   return StatusCode::kOk;

@@ -8,16 +8,13 @@
 namespace sdpa::core {
 namespace {
 
-constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 // Blocks of nearly equal height in whole panels of two vectors: 49 rows are one block, 64 are two of 32, never 48
 // and 16. What is left of the table height (room for a 7x7 window) is for sequences that fit one block.
 std::size_t rows_per_block(const kernels::KernelTable& table, std::size_t seqlen_q) {
   if (seqlen_q <= table.rows_per_block) return seqlen_q;
-  const std::size_t panel = 2 * table.width;
-  const std::size_t usual = table.rows_per_block * 6 / 7 / panel * panel;
+  const std::size_t usual = usual_block_rows(table);
   const std::size_t blocks = (seqlen_q + usual - 1) / usual;
-  return std::min(table.rows_per_block, round_up((seqlen_q + blocks - 1) / blocks, panel));
+  return std::min(table.rows_per_block, kernels::round_up((seqlen_q + blocks - 1) / blocks, 2 * table.width));
 }
 
 // Decode has one row or a few and many query heads to a key head: stacked, they read the cache once. Groups are cut
@@ -30,6 +27,11 @@ std::size_t heads_per_block(const kernels::KernelTable& table, std::size_t seqle
 }
 
 }  // namespace
+
+std::size_t usual_block_rows(const kernels::KernelTable& table) {
+  const std::size_t panel = 2 * table.width;
+  return table.rows_per_block * 6 / 7 / panel * panel;
+}
 
 Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, AttentionPlan& plan) {
   const bool pieces = tensors.map.page_size != 0 || tensors.map.ring_size != 0;

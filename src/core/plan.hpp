@@ -16,6 +16,9 @@ struct AttentionPlan {
   std::size_t bytes() const { return bounds_bytes + kernel_bytes; }
 };
 
+/// Rows of a block where there are more than one block holds: whole panels of two vectors.
+std::size_t usual_block_rows(const kernels::KernelTable& table);
+
 /// Arguments have passed validate(). kSizeOverflow where the workspace does not fit std::size_t.
 Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, AttentionPlan& plan);
 

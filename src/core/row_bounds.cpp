@@ -8,10 +8,6 @@ namespace {
 // Windows this wide reach past every position there can be, and sums with a position stay far from overflow.
 constexpr std::int64_t kFar = std::int64_t{1} << 60;
 
-std::size_t kv_length(const AttentionOptions& options, std::size_t b, std::size_t seqlen_kv) {
-  return options.kv_lengths.empty() ? seqlen_kv : static_cast<std::size_t>(options.kv_lengths[b]);
-}
-
 // Where a sequence of these lengths has its query 0.
 std::int64_t offset_of(const AttentionOptions& options, std::size_t b, std::int64_t queries, std::int64_t keys,
                        Align unset) {
@@ -34,11 +30,6 @@ std::int64_t floor_multiple(std::int64_t x, std::int64_t of) {
 
 }  // namespace
 
-std::int64_t query_offset(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv) {
-  return offset_of(options, b, static_cast<std::int64_t>(seqlen_q),
-                   static_cast<std::int64_t>(kv_length(options, b, seqlen_kv)), Align::kUpperLeft);
-}
-
 bool is_positional(const AttentionOptions& options) {
   return options.causal || options.window_left != kUnlimited || options.window_right != kUnlimited ||
          options.chunk != 0 || options.alibi_slopes.data != nullptr;
@@ -58,8 +49,8 @@ RowRules::RowRules(const AttentionTensors& tensors, const AttentionOptions& opti
       seqlen_q_(static_cast<std::int64_t>(tensors.query.extent(2))),
       seqlen_kv_(static_cast<std::int64_t>(tensors.key.extent(2))) {
   queries_ = options.query_lengths.empty() ? seqlen_q_ : options.query_lengths[b];
-  keys_ = static_cast<std::int64_t>(kv_length(options, b, static_cast<std::size_t>(seqlen_kv_)));
-  offset_ = query_offset(options, b, static_cast<std::size_t>(seqlen_q_), static_cast<std::size_t>(seqlen_kv_));
+  keys_ = options.kv_lengths.empty() ? seqlen_kv_ : options.kv_lengths[b];
+  offset_ = offset_of(options, b, seqlen_q_, keys_, Align::kUpperLeft);
   if (tensors.map.held_from != nullptr) {
     held_from_ = tensors.map.held_from[b];
     ring_begin_ = static_cast<std::int64_t>(tensors.map.ring_begin);

@@ -8,9 +8,6 @@
 
 namespace sdpa::core {
 
-/// Position of query 0 of batch row b on the axis of the keys; packed sequences have their own.
-std::int64_t query_offset(const AttentionOptions& options, std::size_t b, std::size_t seqlen_q, std::size_t seqlen_kv);
-
 /// Whether the result depends on where the queries stand.
 bool is_positional(const AttentionOptions& options);
 

@@ -4,26 +4,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/extents.hpp"
 #include "core/row_bounds.hpp"
 
 namespace sdpa::core {
 namespace {
 
 constexpr std::int64_t kOffsetLimit = std::int64_t{1} << 31;
-
-bool product_fits(const Extents& extents, std::size_t element_bytes) {
-  std::size_t product = element_bytes;
-  for (const std::size_t extent : extents) {
-    if (extent == 0) return true;
-    if (product > std::numeric_limits<std::size_t>::max() / extent) return false;
-    product *= extent;
-  }
-  return true;
-}
-
-bool is_empty(const Extents& extents) {
-  return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0;
-}
 
 // Types of any input; int8 needs the scales of a cache.
 bool is_dtype(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
@@ -33,11 +20,6 @@ bool broadcasts(const Extents& extents, const Extents& full) {
     if (extents[r] != 1 && extents[r] != full[r]) return false;
   }
   return true;
-}
-
-template <class View>
-bool columns_are_contiguous(const View& view) {
-  return view.extent(3) <= 1 || view.stride(3) == 1;
 }
 
 bool lengths_are_valid(std::span<const std::int32_t> lengths, std::size_t batch, std::size_t limit) {
@@ -99,11 +81,7 @@ Status validate_shapes(const AttentionTensors& t) {
       (t.scores.data_handle() != nullptr && !product_fits(full, sizeof(float)))) {
     return StatusCode::kSizeOverflow;
   }
-  if ((q.data_handle() == nullptr && !is_empty(q.extents())) ||
-      (k.data_handle() == nullptr && !is_empty(k.extents())) ||
-      (v.data_handle() == nullptr && !is_empty(v.extents())) || (t.out.data_handle() == nullptr && !is_empty(out))) {
-    return StatusCode::kMissingTensor;
-  }
+  if (is_missing(q) || is_missing(k) || is_missing(v) || is_missing(t.out)) return StatusCode::kMissingTensor;
   return StatusCode::kOk;
 }
 

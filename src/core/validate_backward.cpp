@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "core/extents.hpp"
 #include "core/validate.hpp"
 
 namespace sdpa::core {
@@ -14,28 +15,14 @@ bool sizes_fit(const BackwardTensors& t) {
   constexpr std::size_t kMostRows = 4096;
   constexpr std::size_t kFloats = std::numeric_limits<std::size_t>::max() / sizeof(float);
   if (t.query.extent(3) > kFloats / 4 / kMostRows || t.value.extent(3) > kFloats / 4 / kMostRows) return false;
-  for (const Extents& extents : {t.query.extents(), t.key.extents(), t.value.extents()}) {
-    std::size_t product = 1;
-    for (const std::size_t extent : extents) {
-      if (extent != 0 && product > kFloats / extent) return false;
-      product *= extent;
-    }
-  }
-  return true;
+  return product_fits(t.query.extents(), sizeof(float)) && product_fits(t.key.extents(), sizeof(float)) &&
+         product_fits(t.value.extents(), sizeof(float));
 }
 
-bool is_empty(const Extents& extents) {
-  return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0;
-}
-
+// Of a gradient that is not asked for nothing counts.
 template <class View>
-bool is_missing(const View& view) {
-  return view.data_handle() == nullptr && !is_empty(view.extents());
-}
-
-template <class View>
-bool columns_are_contiguous(const View& view) {
-  return view.data_handle() == nullptr || view.extent(3) <= 1 || view.stride(3) == 1;
+bool is_absent_or_contiguous(const View& view) {
+  return view.data_handle() == nullptr || columns_are_contiguous(view);
 }
 
 // What attention() does not look at.
@@ -61,8 +48,8 @@ Status validate_gradients(const BackwardTensors& t, const AttentionOptions& o) {
       (!t.d_alibi_slopes.empty() && o.alibi_slopes.data == nullptr)) {
     return StatusCode::kGradientShape;
   }
-  if (!columns_are_contiguous(t.d_out) || !columns_are_contiguous(t.d_query) || !columns_are_contiguous(t.d_key) ||
-      !columns_are_contiguous(t.d_value) || !columns_are_contiguous(t.d_bias)) {
+  if (!is_absent_or_contiguous(t.d_out) || !is_absent_or_contiguous(t.d_query) || !is_absent_or_contiguous(t.d_key) ||
+      !is_absent_or_contiguous(t.d_value) || !is_absent_or_contiguous(t.d_bias)) {
     return StatusCode::kColumnStride;
   }
   if (is_missing(t.lse) || is_missing(t.d_out) || is_missing(t.d_query) || is_missing(t.d_key) ||

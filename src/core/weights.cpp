@@ -9,6 +9,7 @@
 
 #include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
+#include "core/plan.hpp"
 #include "core/weights_plan.hpp"
 
 namespace sdpa::core {
@@ -81,10 +82,8 @@ class Driver {
     return block;
   }
 
-  // Blocks of whole panels of two vectors.
   std::size_t block_rows(std::size_t left) const {
-    const std::size_t usual = table_.rows_per_block * 6 / 7 / (2 * table_.width) * (2 * table_.width);
-    return left <= table_.rows_per_block ? left : usual;
+    return left <= table_.rows_per_block ? left : usual_block_rows(table_);
   }
 
   // Rows that follow each other go together.

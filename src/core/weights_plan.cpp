@@ -6,12 +6,11 @@
 #include <span>
 
 #include "core/block_builder.hpp"
+#include "core/extents.hpp"
 #include "core/validate.hpp"
 
 namespace sdpa::core {
 namespace {
-
-constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 constexpr std::size_t kMostIndex = std::numeric_limits<std::int32_t>::max();
 
@@ -38,8 +37,7 @@ bool are_cells(std::span<const std::int32_t> starts, std::size_t length) {
          ascend_within(starts, length + 1);
 }
 
-Status validate_results(const WeightsRequest& r, std::size_t count) {
-  if (count == 0) return StatusCode::kOk;
+Status validate_results(const WeightsRequest& r) {
   const bool indices = r.kind == WeightsKind::kTopK || r.kind == WeightsKind::kStats;
   if ((indices && r.indices == nullptr) || (r.kind == WeightsKind::kStats && r.entropy == nullptr)) {
     return StatusCode::kMissingTensor;
@@ -87,12 +85,9 @@ Status validate_request(const WeightsTensors& t, const WeightsRequest& r) {
     default:
       return StatusCode::kInvalidRequest;
   }
-  std::size_t count = r.sums != nullptr ? sizeof(double) : sizeof(float);
-  for (const std::size_t extent : {t.query.extent(0), r.heads.empty() ? num_heads : r.heads.size(), rows, width}) {
-    if (extent != 0 && count > std::numeric_limits<std::size_t>::max() / extent) return StatusCode::kSizeOverflow;
-    count *= extent;
-  }
-  return validate_results(r, count);
+  const Extents result{t.query.extent(0), r.heads.empty() ? num_heads : r.heads.size(), rows, width};
+  if (!product_fits(result, r.sums != nullptr ? sizeof(double) : sizeof(float))) return StatusCode::kSizeOverflow;
+  return is_empty(result) ? StatusCode::kOk : validate_results(r);
 }
 
 }  // namespace
@@ -138,7 +133,7 @@ Status make_weights_plan(const kernels::KernelTable& table, const WeightsTensors
   const std::size_t lines = std::min(row_cells(r), kWeightsPiece) + 1;
   const std::size_t columns = column_cells(t, r);
   if (columns > std::numeric_limits<std::size_t>::max() / 2 / sizeof(double) / lines) return StatusCode::kSizeOverflow;
-  plan.cells_bytes = round_up(lines * columns * sizeof(double), kWorkspaceAlignment);
+  plan.cells_bytes = kernels::round_up(lines * columns * sizeof(double), kWorkspaceAlignment);
   return StatusCode::kOk;
 }
 

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 
 #include "kernels/add_product.hpp"
 #include "kernels/backward_workspace.hpp"
@@ -18,25 +17,9 @@
 #include "kernels/pack.hpp"
 #include "kernels/score_tile.hpp"
 #include "kernels/tile_cells.hpp"
+#include "kernels/value_tile.hpp"
 
 namespace sdpa::kernels {
-
-inline WorkspaceShape backward_shape(const AttentionBlock& block) {
-  const bool pieces = block.map.active();
-  return {block.head_dim, block.head_dim_v, pieces || block.key.dtype != DType::kFloat32,
-          pieces || block.value.dtype != DType::kFloat32, block.query.dtype != DType::kFloat32};
-}
-
-/// Rows as the products want them, the last columns packed into `tail`.
-template <class Arch>
-ValueTile with_tail(FloatRows rows, std::size_t n, std::size_t columns, float* tail) {
-  const std::size_t tail_stride = BackwardWorkspace<Arch>::tail_stride(columns);
-  const std::size_t rest = columns % kColumnBlock<Arch>;
-  if (rest != 0) {
-    pack_column_tail<Arch>(rows.data + (columns - rest), rows.stride, n, rest, tail, tail_stride);
-  }
-  return {rows.data, rows.stride, columns, tail, tail_stride};
-}
 
 /// Weights and gradients of the scores of cells.seen for every panel. The answer is whether a bias excludes a cell.
 template <class Arch>
@@ -63,21 +46,13 @@ SDPA_NOINLINE bool differentiate_tile(const BackwardBlock& b, const ScoreMod& mo
     if (mod.cap != 0.0F) {
       softcap_slopes<Arch>(mod.cap, keys, panel.vectors, weights, workspace.slopes + first);
     }
-    const KeyRange all = cells.by_cell ? keys : within_tile(ranges.panel[p].all, tile);
-    bool partial = cells.coverage[p] == Coverage::kPartial;
-    if (mask_scores<Arch>(block, panel, tile.begin, keys, all, partial ? &cells.mask[p] : nullptr, weights)) {
-      excludes = partial = true;
-    }
-    partial = partial || all.begin > keys.begin || all.end < keys.end;
+    const Exclusions excluded = mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, weights);
+    excludes = excludes || excluded.by_bias;
     const float* v = value.data + (keys.begin - seen.begin) * value.stride;
     const float* d_outs = workspace.d_outs + first * block.head_dim_v;
     float* to = d_scores + keys.begin * kScoreStride<Arch>;
-    if (panel.vectors == 1) {
-      qk_single_panel<Arch>(v, value.stride, keys.size(), d_outs, block.head_dim_v, 1.0F, {}, to);
-    } else {
-      qk_panel<Arch>(v, value.stride, keys.size(), d_outs, block.head_dim_v, 1.0F, to);
-    }
-    if (partial) {
+    qk_panel_of<Arch>(panel.vectors, v, value.stride, keys.size(), d_outs, block.head_dim_v, 1.0F, {}, to);
+    if (excluded.some) {
       weights_from_lse<Arch, true>(keys, panel.vectors, workspace.shift + first, weights);
     } else {
       weights_from_lse<Arch, false>(keys, panel.vectors, workspace.shift + first, weights);
@@ -174,19 +149,19 @@ void backward_block(const BackwardBlock& b, std::size_t tile_begin, float* memor
   using Workspace = BackwardWorkspace<Arch>;
   const AttentionBlock& block = b.attention;
   const BlockRanges<Arch> ranges(block);
-  const KeyRange tile{tile_begin, tile_begin + kBc < block.num_keys ? tile_begin + kBc : block.num_keys};
+  const KeyRange tile = tile_at(tile_begin, block.num_keys);
   if (intersect(ranges.block.any, tile).empty() || excludes_tile(block, tile, common_hole(block))) return;
   TileCells<Arch> cells;
   classify_tile<Arch>(block, ranges, tile, cells);
   const KeyRange seen = cells.seen;
   if (seen.empty()) return;
 
-  const Workspace workspace = Workspace::at(memory, backward_shape(block));
+  const Workspace workspace = Workspace::at(memory, workspace_shape(block));
   const ScoreMod mod = make_score_mod(block.scale, block.softcap);
   for (std::size_t r = 0; r < Workspace::kRows; ++r) {
-    const bool sees = r < block.rows && b.lse[r * b.lse_stride] != kMasked;
-    workspace.shift[r] = sees ? b.lse[r * b.lse_stride] : std::numeric_limits<float>::infinity();
-    workspace.delta[r] = sees ? b.delta[r] : 0.0F;
+    const float lse = r < block.rows ? b.lse[r * b.lse_stride] : kMasked;
+    workspace.shift[r] = shift_of(lse);
+    workspace.delta[r] = lse != kMasked ? b.delta[r] : 0.0F;
   }
   pack_queries<Arch>(block, mod.query_factor, workspace.queries);
   AttentionBlock d_outs = block;

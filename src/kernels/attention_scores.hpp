@@ -51,7 +51,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
   if (!capped && block.softcap != 0.0) pack_queries<Arch>(block, mod.query_factor, workspace.queries);
 
   for (std::size_t begin = 0; begin < block.num_keys; begin += kBc) {
-    const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
+    const KeyRange tile = tile_at(begin, block.num_keys);
     const KeyRange whole{0, tile.size()};
     const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
     const KeyRange seen = masked ? within_tile(any, tile) : whole;

@@ -16,7 +16,6 @@
 // Keys that no row of the block sees are not read. Left to the caller: sizes, positions, the workspace.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 
 #include "kernels/attention_decode.hpp"
@@ -48,11 +47,7 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
     }
     capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries,
                         ahead_of<Arch>(block, tile.begin + keys.begin, kMrSingle), scores);
-    const KeyRange all = cells.by_cell ? keys : within_tile(ranges.panel[p].all, tile);
-    if (mask_scores<Arch>(block, panel, tile.begin, keys, all,
-                          cells.coverage[p] == Coverage::kPartial ? &cells.mask[p] : nullptr, scores)) {
-      cells.partial = true;
-    }
+    if (mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores).by_bias) cells.partial = true;
     online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
                          workspace.alpha + first);
     if (block.dropout.threshold != 0) apply_dropout<Arch>(block, panel, tile.begin, keys, scores);
@@ -139,9 +134,7 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const At
     float* to = block.out + block.row_offset(r, block.out_head_stride, block.out_stride);
     const bool empty = m == kMasked && l == 0.0F;
     if (block.lse != nullptr) {
-      const double lse = static_cast<double>(m) + std::log(static_cast<double>(l));
-      block.lse[block.row_offset(r, block.lse_head_stride, block.lse_stride)] =
-          empty ? kMasked : static_cast<float>(lse);
+      block.lse[block.row_offset(r, block.lse_head_stride, block.lse_stride)] = log_sum_exp(m, l);
     }
     if (empty || fresh) {
       for (std::size_t c = 0; c < block.head_dim_v; ++c) to[c] = 0.0F;
@@ -172,25 +165,21 @@ void attention_block(const AttentionBlock& block, float* memory) {
   pack_queries<Arch>(block, mod.query_factor, workspace.queries);
 
   const BlockRanges<Arch> ranges(block);
-  const KeyRange any = ranges.block.any;
-  const KeyRange hole = common_hole(block);
   const bool plain_row = is_plain_row(block);
   TileCells<Arch> cells;
   bool fresh = true;
-  for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
-    const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
-    if (excludes_tile(block, tile, hole)) continue;
+  for_each_tile<Arch>(block, ranges, [&](KeyRange tile) {
     if (plain_row && !meets_hole(block, tile)) {
-      attend_row<Arch>(block, mod, tile, within_tile(any, tile), fresh, workspace);
+      attend_row<Arch>(block, mod, tile, within_tile(ranges.block.any, tile), fresh, workspace);
       fresh = false;
-      continue;
+      return;
     }
     classify_tile<Arch>(block, ranges, tile, cells);
-    if (cells.seen.empty()) continue;
+    if (cells.seen.empty()) return;
     weigh_tile<Arch>(block, mod, ranges, tile, cells, workspace);
     accumulate_tile<Arch>(block, ranges, tile, cells, fresh, workspace);
     fresh = false;
-  }
+  });
   finish_rows<Arch>(block, fresh, workspace);
   if (block.scores != nullptr) write_scores<Arch>(block, workspace);
 }

@@ -8,9 +8,7 @@
 // Per score: the product's head_dim multiply-adds and one exponential, twice without lse. What no row sees is not read.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "kernels/attention_tiled.hpp"
 #include "kernels/weights_cells.hpp"
@@ -23,16 +21,12 @@ namespace sdpa::kernels {
 
 /// Calls f(tile, cells) for each tile of keys that some row of the block sees.
 template <class Arch, class F>
-void for_each_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, F&& f) {
-  const KeyRange any = ranges.block.any;
-  const KeyRange hole = common_hole(block);
+void for_each_seen_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, F&& f) {
   TileCells<Arch> cells;
-  for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
-    const KeyRange tile{begin, begin + kBc < block.num_keys ? begin + kBc : block.num_keys};
-    if (excludes_tile(block, tile, hole)) continue;
+  for_each_tile<Arch>(block, ranges, [&](KeyRange tile) {
     classify_tile<Arch>(block, ranges, tile, cells);
     if (!cells.seen.empty()) f(tile, cells);
-  }
+  });
 }
 
 /// What is subtracted from the scores of each row: lse, or +infinity in rows that see nothing and in lanes without row.
@@ -42,19 +36,16 @@ SDPA_NOINLINE void read_lse(const WeightsBlock& b, const ScoreMod& mod, const Bl
   const AttentionBlock& block = b.attention;
   if (b.lse == nullptr) {
     begin_rows<Arch>(block, workspace);
-    for_each_tile<Arch>(block, ranges, [&](KeyRange tile, TileCells<Arch>& cells) {
+    for_each_seen_tile<Arch>(block, ranges, [&](KeyRange tile, TileCells<Arch>& cells) {
       weigh_tile<Arch>(block, mod, ranges, tile, cells, workspace);
     });
   }
   for (std::size_t r = 0; r < kScoreStride<Arch>; ++r) {
     float sum = kMasked;
     if (r < block.rows) {
-      sum =
-          b.lse != nullptr
-              ? b.lse[r * b.lse_stride]
-              : static_cast<float>(static_cast<double>(workspace.m[r]) + std::log(static_cast<double>(workspace.l[r])));
+      sum = b.lse != nullptr ? b.lse[r * b.lse_stride] : log_sum_exp(workspace.m[r], workspace.l[r]);
     }
-    lse[r] = sum == kMasked ? std::numeric_limits<float>::infinity() : sum;
+    lse[r] = shift_of(sum);
   }
 }
 
@@ -98,7 +89,7 @@ void weights_block(const WeightsBlock& b, float* memory) {
       break;
   }
 
-  for_each_tile<Arch>(block, ranges, [&](KeyRange tile, TileCells<Arch>& cells) {
+  for_each_seen_tile<Arch>(block, ranges, [&](KeyRange tile, TileCells<Arch>& cells) {
     if (b.use == WeightsUse::kColumns) {
       for_each_run(b.picks, b.num_picks, tile, [&](KeyRange wanted, std::size_t first) {
         score_tile<Arch>(block, mod, ranges, tile, cells, wanted, workspace);

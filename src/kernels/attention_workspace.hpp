@@ -29,38 +29,28 @@ struct AttentionWorkspace {
     return workspace;
   }
 
-  /// Floats of a row of the packed last columns of V.
-  static constexpr std::size_t tail_stride(std::size_t head_dim_v) {
-    return head_dim_v % kColumnBlock<Arch> == 0 ? 0 : kColumnBlock<Arch>;
-  }
-
  private:
   AttentionWorkspace() = default;
 
   std::size_t lay_out(float* base, const WorkspaceShape& shape) {
-    std::size_t used = 0;
-    const auto take = [&](std::size_t n) {
-      float* piece = base == nullptr ? nullptr : base + used;
-      used += round_up(n, 16);
-      return piece;
-    };
-    queries = take(kRows * shape.head_dim);
-    scores = take(kBc * kRows);
-    out = take(kRows * round_up(shape.head_dim_v, kColumnBlock<Arch>));
-    tail = take(kBc * tail_stride(shape.head_dim_v));
-    keys = take(shape.wide_key ? kBc * shape.head_dim : 0);
-    values = take(shape.wide_value ? kBc * shape.head_dim_v : 0);
-    m = take(kRows);
-    l = take(kRows);
-    alpha = take(kRows);
-    return used;
+    Pieces pieces{base};
+    queries = pieces.take(kRows * shape.head_dim);
+    scores = pieces.take(kBc * kRows);
+    out = pieces.take(kRows * round_up(shape.head_dim_v, kColumnBlock<Arch>));
+    tail = pieces.take(kBc * tail_stride<Arch>(shape.head_dim_v));
+    keys = pieces.take(shape.wide_key ? kBc * shape.head_dim : 0);
+    values = pieces.take(shape.wide_value ? kBc * shape.head_dim_v : 0);
+    m = pieces.take(kRows);
+    l = pieces.take(kRows);
+    alpha = pieces.take(kRows);
+    return pieces.used;
   }
 };
 
 inline WorkspaceShape workspace_shape(const AttentionBlock& block) {
   const bool pieces = block.map.active();
   return {block.head_dim, block.head_dim_v, pieces || block.key.dtype != DType::kFloat32,
-          pieces || block.value.dtype != DType::kFloat32, false};
+          pieces || block.value.dtype != DType::kFloat32, block.query.dtype != DType::kFloat32};
 }
 
 }  // namespace sdpa::kernels

@@ -36,39 +36,30 @@ struct BackwardWorkspace {
     return workspace;
   }
 
-  static constexpr std::size_t tail_stride(std::size_t columns) {
-    return columns % kColumnBlock<Arch> == 0 ? 0 : kColumnBlock<Arch>;
-  }
-
  private:
   BackwardWorkspace() = default;
 
   std::size_t lay_out(float* base, const WorkspaceShape& shape) {
-    std::size_t used = 0;
-    const auto take = [&](std::size_t n) {
-      float* piece = base == nullptr ? nullptr : base + used;
-      used += round_up(n, 16);
-      return piece;
-    };
+    Pieces pieces{base};
     const std::size_t columns = round_up(shape.head_dim, kColumnBlock<Arch>);
     const std::size_t columns_v = round_up(shape.head_dim_v, kColumnBlock<Arch>);
-    d_key = take(kBc * columns);
-    d_value = take(kBc * columns_v);
-    queries = take(kRows * shape.head_dim);
-    d_outs = take(kRows * shape.head_dim_v);
-    weights = take(kBc * kRows);
-    d_scores = take(kBc * kRows);
-    slopes = take(kBc * kRows);
-    d_query = take(kRows * columns);
-    keys = take(shape.wide_key ? kBc * shape.head_dim : 0);
-    values = take(shape.wide_value ? kBc * shape.head_dim_v : 0);
-    query_rows = take(shape.wide_query ? kRows * shape.head_dim : 0);
-    key_tail = take(kBc * tail_stride(shape.head_dim));
-    query_tail = take(kRows * tail_stride(shape.head_dim));
-    d_out_tail = take(kRows * tail_stride(shape.head_dim_v));
-    shift = take(kRows);
-    delta = take(kRows);
-    return used;
+    d_key = pieces.take(kBc * columns);
+    d_value = pieces.take(kBc * columns_v);
+    queries = pieces.take(kRows * shape.head_dim);
+    d_outs = pieces.take(kRows * shape.head_dim_v);
+    weights = pieces.take(kBc * kRows);
+    d_scores = pieces.take(kBc * kRows);
+    slopes = pieces.take(kBc * kRows);
+    d_query = pieces.take(kRows * columns);
+    keys = pieces.take(shape.wide_key ? kBc * shape.head_dim : 0);
+    values = pieces.take(shape.wide_value ? kBc * shape.head_dim_v : 0);
+    query_rows = pieces.take(shape.wide_query ? kRows * shape.head_dim : 0);
+    key_tail = pieces.take(kBc * tail_stride<Arch>(shape.head_dim));
+    query_tail = pieces.take(kRows * tail_stride<Arch>(shape.head_dim));
+    d_out_tail = pieces.take(kRows * tail_stride<Arch>(shape.head_dim_v));
+    shift = pieces.take(kRows);
+    delta = pieces.take(kRows);
+    return pieces.used;
   }
 };
 

@@ -9,6 +9,8 @@
 
 namespace sdpa::kernels {
 
+constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
 /// Rows of a matrix in one of the storage types; `stride` counts elements between rows, columns are contiguous.
 struct InputRows {
   const void* data;
@@ -204,7 +206,7 @@ struct WorkspaceShape {
   std::size_t head_dim_v;
   bool wide_key;    // key is not float32, or not one piece
   bool wide_value;  // value is not float32, or not one piece
-  bool wide_query;  // query is not float32; for the backward pass
+  bool wide_query;  // query is not float32: the backward pass has its rows widened
 };
 
 struct KernelTable {

@@ -16,6 +16,9 @@ namespace sdpa::kernels {
 
 inline constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
+/// What exp(score - lse) subtracts in a row that sees something; +infinity, which makes every weight 0, in the others.
+inline float shift_of(float lse) { return lse == kMasked ? std::numeric_limits<float>::infinity() : lse; }
+
 /// Half-open range of keys.
 struct KeyRange {
   std::size_t begin = 0;
@@ -27,6 +30,11 @@ struct KeyRange {
 
 constexpr KeyRange intersect(KeyRange a, KeyRange b) {
   return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+/// The tile that begins with key `begin`, a multiple of kBc.
+constexpr KeyRange tile_at(std::size_t begin, std::size_t num_keys) {
+  return {begin, begin + kBc < num_keys ? begin + kBc : num_keys};
 }
 
 /// `range` (keys of the operand) cut to a tile and counted from its first key; {0, 0} where nothing is left.

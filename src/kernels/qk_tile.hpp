@@ -134,4 +134,16 @@ SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std
   }
 }
 
+/// Either of the two.
+template <class Arch>
+SDPA_INLINE void qk_panel_of(std::size_t vectors, const float* key, std::size_t key_stride, std::size_t keys,
+                             const float* query, std::size_t head_dim, float factor, KeysAndValuesAhead ahead,
+                             float* scores) {
+  if (vectors == 1) {
+    qk_single_panel<Arch>(key, key_stride, keys, query, head_dim, factor, ahead, scores);
+  } else {
+    qk_panel<Arch>(key, key_stride, keys, query, head_dim, factor, scores);
+  }
+}
+
 }  // namespace sdpa::kernels

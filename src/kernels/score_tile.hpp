@@ -13,6 +13,7 @@
 #include "kernels/panel_mask.hpp"
 #include "kernels/qk_tile.hpp"
 #include "kernels/score_mod.hpp"
+#include "kernels/tile_cells.hpp"
 
 namespace sdpa::kernels {
 
@@ -65,11 +66,7 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
   const float* from = key.data + (keys.begin - key.first) * key.stride;
   const float* packed = queries + panel.first * block.head_dim;
   float* to = scores + keys.begin * kScoreStride<Arch>;
-  if (panel.vectors == 1) {
-    qk_single_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, ahead, to);
-  } else {
-    qk_panel<Arch>(from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, to);
-  }
+  qk_panel_of<Arch>(panel.vectors, from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, ahead, to);
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 
@@ -92,6 +89,23 @@ SDPA_NOINLINE bool mask_scores(const AttentionBlock& block, const Panel& panel, 
     outside({all.end, keys.end});
   }
   return biased_away;
+}
+
+struct Exclusions {
+  bool by_bias;
+  bool some;  // of whatever kind
+};
+
+/// mask_scores() for the `keys` that panel p of a classified tile sees, or some of them.
+template <class Arch>
+SDPA_INLINE Exclusions mask_panel(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
+                                  const TileCells<Arch>& cells, std::size_t p, const Panel& panel, KeyRange keys,
+                                  float* scores) {
+  const KeyRange all = cells.by_cell ? keys : intersect(within_tile(ranges.panel[p].all, tile), keys);
+  const bool partial = cells.coverage[p] == Coverage::kPartial;
+  const bool by_bias =
+      mask_scores<Arch>(block, panel, tile.begin, keys, all, partial ? &cells.mask[p] : nullptr, scores);
+  return {by_bias, by_bias || partial || all.begin > keys.begin || all.end < keys.end};
 }
 
 }  // namespace sdpa::kernels

@@ -66,6 +66,17 @@ struct TileCells {
   }
 };
 
+/// Calls f(tile) for each tile of keys of which holes and block masks leave something to some row of the block.
+template <class Arch, class F>
+SDPA_INLINE void for_each_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, F&& f) {
+  const KeyRange any = ranges.block.any;
+  const KeyRange hole = common_hole(block);
+  for (std::size_t begin = any.begin / kBc * kBc; begin < any.end; begin += kBc) {
+    const KeyRange tile = tile_at(begin, block.num_keys);
+    if (!excludes_tile(block, tile, hole)) f(tile);
+  }
+}
+
 template <class Arch>
 SDPA_NOINLINE void classify_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
                                  TileCells<Arch>& cells) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "kernels/kernel_table.hpp"
 #include "simd/simd.hpp"
 
 namespace sdpa::kernels {
@@ -53,8 +54,6 @@ struct TileSize<simd::Neon64> {
   static constexpr std::size_t kBr = 56;
 };
 
-constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 constexpr std::size_t score_stride(std::size_t rows) {
   // Keys a multiple of 256 bytes apart would share a few sets of the first-level cache: a line more spreads them.
   constexpr std::size_t kLine = 16;
@@ -69,6 +68,24 @@ inline constexpr std::size_t kScoreStride = score_stride(round_up(TileSize<Arch>
 // Columns of the accumulator that lie together, [column block][row][kColumnBlock], for the same reason.
 template <class Arch>
 inline constexpr std::size_t kColumnBlock = kNr* simd::kWidth<Arch>;
+
+/// Floats of a row of the packed last columns of an operand; 0 where its columns are whole blocks.
+template <class Arch>
+constexpr std::size_t tail_stride(std::size_t columns) {
+  return columns % kColumnBlock<Arch> == 0 ? 0 : kColumnBlock<Arch>;
+}
+
+/// Cuts a workspace into pieces that start at multiples of 64 bytes; without memory it only counts.
+struct Pieces {
+  float* base;
+  std::size_t used = 0;  // floats
+
+  float* take(std::size_t n) {
+    float* piece = base == nullptr ? nullptr : base + used;
+    used += round_up(n, 16);
+    return piece;
+  }
+};
 
 /// Rows that are computed side by side: two vectors of lanes, or one where no more are left.
 struct Panel {

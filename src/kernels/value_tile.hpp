@@ -11,20 +11,23 @@
 
 namespace sdpa::kernels {
 
+/// n rows with their last columns packed into `tail` where these are no whole block.
+template <class Arch>
+ValueTile with_tail(FloatRows rows, std::size_t n, std::size_t columns, float* tail) {
+  const std::size_t rest = columns % kColumnBlock<Arch>;
+  if (rest != 0) {
+    pack_column_tail<Arch>(rows.data + (columns - rest), rows.stride, n, rest, tail, tail_stride<Arch>(columns));
+  }
+  return {rows.data, rows.stride, columns, tail, tail_stride<Arch>(columns)};
+}
+
 /// Keys [tile.begin + seen.begin, tile.begin + seen.end) of V: in place, or copied; the last columns packed.
 template <class Arch>
 ValueTile load_value_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
                           const AttentionWorkspace<Arch>& workspace) {
-  const std::size_t tail_stride = AttentionWorkspace<Arch>::tail_stride(block.head_dim_v);
-  const auto [data, stride] = float_rows<Arch>(block.map, block.value, tile.begin + seen.begin, seen.size(),
-                                               block.head_dim_v, workspace.values);
-  const ValueTile value{data, stride, block.head_dim_v, workspace.tail, tail_stride};
-  const std::size_t rest = block.head_dim_v % kColumnBlock<Arch>;
-  if (rest != 0) {
-    pack_column_tail<Arch>(value.data + (block.head_dim_v - rest), value.stride, seen.size(), rest, workspace.tail,
-                           tail_stride);
-  }
-  return value;
+  const FloatRows rows = float_rows<Arch>(block.map, block.value, tile.begin + seen.begin, seen.size(),
+                                          block.head_dim_v, workspace.values);
+  return with_tail<Arch>(rows, seen.size(), block.head_dim_v, workspace.tail);
 }
 
 }  // namespace sdpa::kernels

@@ -62,9 +62,7 @@ SDPA_NOINLINE void score_tile(const AttentionBlock& block, const ScoreMod& mod, 
     if (keys.empty()) continue;
     float* scores = workspace.scores + first;
     capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, scores);
-    const KeyRange all = intersect(cells.by_cell ? keys : within_tile(ranges.panel[p].all, tile), keys);
-    mask_scores<Arch>(block, panel, tile.begin, keys, all,
-                      cells.coverage[p] == Coverage::kPartial ? &cells.mask[p] : nullptr, scores);
+    mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores);
   }
 }
 
