@@ -2,9 +2,11 @@
 
 import { show, typeError } from './errors.js';
 import { settleAll } from './operand.js';
+import { without } from './option-values.js';
 import { emptyResult, readOut } from './output.js';
 import { AttentionJob } from './pool/attention-job.js';
 import { rowsOf } from './pool/job.js';
+import { runJobs } from './pool/run-jobs.js';
 import { product } from './tensor.js';
 import { outShape, readCall } from './validate.js';
 
@@ -52,16 +54,8 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
     return empty;
   }
   const job = new AttentionJob(runtime, call, { shape, out, onProgress, owner, ...pool.cut });
-  const abort = () => job.fail(signal?.reason);
-  signal?.addEventListener('abort', abort);
-  try {
-    pool.watch(owner);
-    pool.add(job);
-    return await job.promise;
-  } finally {
-    signal?.removeEventListener('abort', abort);
-    pool.remove(job);
-  }
+  const [result] = await runJobs(pool, owner, signal, [job]);
+  return result;
 }
 
 /**
@@ -71,9 +65,7 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
 export function readAsyncOptions(options) {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) return { rest: options };
   const { signal, onProgress } = /** @type {any} */ (options);
-  // The options themselves, wherever the object keeps them, without the two.
-  const without = { value: undefined, enumerable: false };
-  const rest = Object.create(options, { signal: without, onProgress: without });
+  const rest = without(options, ['signal', 'onProgress']);
   if (signal !== undefined && (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')) {
     throw typeError('type', `signal must be an AbortSignal, got ${show(signal)}`);
   }

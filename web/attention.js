@@ -1,5 +1,6 @@
 // attention(): places one call's arrays in wasm memory, runs it, and hands the results back.
 
+import { align64 } from './block.js';
 import { field } from './frame.js';
 import { copyIn, settleAll } from './operand.js';
 import { copyOut, emptyResult, readOut, receive, result } from './output.js';
@@ -25,9 +26,6 @@ import { arrayBytes, writeFrame } from './write-frame.js';
  *   scores: O extends { scores: string } ? Tensor : Tensor | undefined,
  * }} AttentionResult
  */
-
-/** @param {number} bytes */
-const align64 = (bytes) => Math.ceil(bytes / 64) * 64;
 
 /** Where a call's arrays lie: offsets from the start of one block, which is the arena or allocated for the call. */
 class Placement {

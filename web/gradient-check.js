@@ -9,7 +9,7 @@ import { presentGradients } from './gradients/results.js';
 import { layoutCodes } from './frame.js';
 import { philox } from './masks/philox.js';
 import { Operand, settleAll } from './operand.js';
-import { whole } from './option-values.js';
+import { whole, without } from './option-values.js';
 import { product } from './tensor.js';
 import { lseShape, outShape, readCall } from './validate.js';
 
@@ -21,7 +21,7 @@ import { lseShape, outShape, readCall } from './validate.js';
  */
 
 /** Largest error that passes. float32 leaves some 1e-6; a wrong factor or a forgotten term some 0.01 and more. */
-export const checkTolerance = 1e-3;
+const checkTolerance = 1e-3;
 
 /** The least that errors are divided by: differences of gradients that are all but 0 mean nothing. */
 const leastSize = 1e-3;
@@ -118,11 +118,10 @@ function readOwn(options) {
     throw typeError('type', `options must be an object, got ${show(options)}`);
   }
   const { samples = 24, seed = 0 } = options;
-  const without = { value: undefined, enumerable: false };
   return {
     samples: whole('samples', samples, 1),
     seed: whole('seed', seed, 0),
-    rest: Object.create(options, { samples: without, seed: without }),
+    rest: without(options, ['samples', 'seed']),
   };
 }
 

@@ -17,7 +17,7 @@ export function readNamed(what, options, known) {
     throw typeError('type', `the options of ${what} must be an object, got ${show(options)}`);
   }
   const given = /** @type {any} */ (options);
-  for (const name in given) if (!known.includes(name)) throw unknown(what, name, known);
+  for (const name in given) if (!known.includes(name)) throw unknownName(what, name, known);
   for (const name of known) {
     const setting = given[name];
     if (setting !== undefined) settings[name] = setting;
@@ -26,11 +26,11 @@ export function readNamed(what, options, known) {
 }
 
 /**
- * @param {string} what
+ * @param {string} what whose options they are
  * @param {string} name
  * @param {readonly string[]} known
  */
-function unknown(what, name, known) {
+export function unknownName(what, name, known) {
   /** @param {string} text */
   const plain = (text) => text.replace(/[_-]/g, '').toLowerCase();
   const close = known.find((other) => plain(other) === plain(name));

@@ -209,7 +209,7 @@ function readBooleans(name, data, shape, count) {
  * @param {import('./runtime.js').Runtime} runtime
  * @param {DType} dtype
  */
-export const memoryOf = (runtime, dtype) =>
+const memoryOf = (runtime, dtype) =>
   dtype === 'float32' ? runtime.floats : dtype === 'bool' ? runtime.bytes : runtime.halves;
 
 /**
@@ -239,3 +239,18 @@ export function elementsOf({ data, dtype, count }) {
 }
 
 const arrayKinds = { Float32Array, Uint16Array, Uint8Array };
+
+/**
+ * An operand's elements wherever they lie, as elementsOf() has them: a view of our own, good until the next allocation.
+ * @param {import('./runtime.js').Runtime} runtime
+ * @param {Operand} operand
+ * @returns {any} a typed array
+ */
+export function viewOf(runtime, { data, dtype, count, pointer }) {
+  if (pointer !== 0) {
+    const at = pointer / dtypeBytes[dtype];
+    return memoryOf(runtime, dtype).subarray(at, at + count);
+  }
+  const Kind = dtype === 'float32' ? Float32Array : dtype === 'bool' ? Uint8Array : Uint16Array;
+  return new Kind(/** @type {ArrayBuffer} */ (arrayBuffer(data)), arrayOffset(data), count);
+}

@@ -30,6 +30,17 @@ export function whole(name, setting, least) {
 }
 
 /**
+ * The options themselves, wherever the object keeps them, without those of these names.
+ * @param {object} options
+ * @param {readonly string[]} names
+ * @returns {any}
+ */
+export function without(options, names) {
+  const hidden = { value: undefined, enumerable: false };
+  return Object.create(options, Object.fromEntries(names.map((name) => [name, hidden])));
+}
+
+/**
  * @param {string} name
  * @param {unknown} setting
  * @returns {boolean}

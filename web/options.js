@@ -2,6 +2,7 @@
 
 import { rangeError, show, typeError } from './errors.js';
 import { alignCodes, layoutCodes, scoresCodes } from './frame.js';
+import { unknownName } from './named-options.js';
 import * as arrays from './option-arrays.js';
 import { finite, flag, int32, offset, oneOf, whole, windowBounds } from './option-values.js';
 
@@ -291,8 +292,4 @@ function readOption(call, name, setting) {
 const alignNames = { 'lower-right': alignCodes['lower-right'], 'upper-left': alignCodes['upper-left'] };
 
 /** @param {string} name */
-function unknown(name) {
-  const close = optionNames.find((other) => other.toLowerCase() === name.replace(/[_-]/g, '').toLowerCase());
-  const hint = close ? `did you mean '${close}'?` : `the options are ${optionNames.join(', ')}`;
-  return typeError('unknown-option', `attention has no option '${name}'; ${hint}`);
-}
+const unknown = (name) => unknownName('attention', name, optionNames);

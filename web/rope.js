@@ -5,7 +5,7 @@
 import { outOfMemory, rangeError, show, typeError } from './errors.js';
 import { fromBfloat16Bits, fromFloat16Bits, toBfloat16Bits, toFloat16Bits } from './half.js';
 import { readNamed } from './named-options.js';
-import { elementsOf, memoryOf, readOperand } from './operand.js';
+import { readOperand, viewOf } from './operand.js';
 import { finite, flag, oneOf, whole } from './option-values.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { fitPlaces, readPlaces, readSizes } from './rope-places.js';
@@ -133,7 +133,7 @@ export function rope(runtime, x, options) {
   const turner = new Rope(given, sizes.headDim, flag('inverse', inverse));
   fitPlaces(places, sizes);
   const target = readTarget(out, operand, runtime);
-  const source = operand.pointer === 0 ? elementsOf(operand) : placed(operand, runtime);
+  const source = viewOf(runtime, operand);
 
   /** @type {any} */
   let data;
@@ -175,17 +175,6 @@ function turnAll(data, { batch, heads, length, batchStride, headStride, rowStrid
   }
 }
 
-/**
- * The elements of an operand that lies in wasm memory.
- * @param {Operand} operand
- * @param {Runtime} runtime
- * @returns {any} a view
- */
-function placed({ pointer, bytes, count, dtype }, runtime) {
-  const start = count === 0 ? 0 : pointer / (bytes / count);
-  return memoryOf(runtime, dtype).subarray(start, start + count);
-}
-
 const targetKinds = {
   float32: ['Float32Array'],
   float16: ['Uint16Array', 'Float16Array'],
@@ -207,7 +196,7 @@ function readTarget(out, x, runtime) {
     if (operand.shape.length !== x.shape.length || operand.shape.some((size, i) => size !== x.shape[i])) {
       throw rangeError('shape', `out shape is ${show(operand.shape)} but the shape of x is ${show(x.shape)}`);
     }
-    return placed(operand, runtime);
+    return viewOf(runtime, operand);
   }
   const kind = arrayKind(out);
   const kinds = targetKinds[/** @type {keyof typeof targetKinds} */ (x.dtype)];

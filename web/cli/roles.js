@@ -7,7 +7,7 @@ import { UsageError } from './usage-error.js';
 
 /** Names that are taken without being asked for, the first one present wins. */
 /** @type {Record<Role, readonly string[]>} */
-export const kRoleNames = {
+const kRoleNames = {
   query: ['query', 'q', 'Q'],
   key: ['key', 'k', 'K'],
   value: ['value', 'v', 'V'],

@@ -228,7 +228,7 @@ export function readNumber(attributes, name, accepts, rule) {
  * @param {string} [plainArrayType] type of a plain array that does not say it
  * @returns {{ data: any, shape: number[], dtype: string, source: OnnxTensor } | undefined}
  */
-export function readTensor(inputs, name, plainArrayType) {
+function readTensor(inputs, name, plainArrayType) {
   const source = inputs[name];
   if (source === undefined || source === null) return undefined;
   if (typeof source !== 'object' || kindOf(source) !== undefined) {

@@ -2,6 +2,7 @@
 
 import { readAsyncOptions } from '../attention-async.js';
 import { rowsOf } from '../pool/job.js';
+import { runJobs } from '../pool/run-jobs.js';
 import { computeGradients } from './compute.js';
 import { GradientJob } from './job.js';
 import { readBackwardCall } from './read-call.js';
@@ -32,14 +33,6 @@ export async function attentionBackwardAsync(runtime, pool, owner, query, key, v
     return zeros;
   }
   const job = new GradientJob(runtime, backward, { onProgress, owner, ...pool.cut });
-  const abort = () => job.fail(signal?.reason);
-  signal?.addEventListener('abort', abort);
-  try {
-    pool.watch(owner);
-    pool.add(job);
-    return await job.promise;
-  } finally {
-    signal?.removeEventListener('abort', abort);
-    pool.remove(job);
-  }
+  const [result] = await runJobs(pool, owner, signal, [job]);
+  return result;
 }

@@ -1,5 +1,6 @@
 // Runs a backward call that has been checked: its arrays go into wasm memory, and the gradients come out as plain arrays.
 
+import { Block, runInWorkspace } from '../block.js';
 import { outOfMemory } from '../errors.js';
 import { field } from '../frame.js';
 import { copyIn } from '../operand.js';
@@ -24,26 +25,6 @@ import { arrayBytes, writeFrame } from '../write-frame.js';
  * @property {Float64Array | null} alibiSlopes (B, Hq)
  */
 
-/** @param {number} bytes */
-const align64 = (bytes) => Math.ceil(Math.max(1, bytes) / 64) * 64;
-
-/** Offsets of arrays in a block that is allocated as a whole. */
-class Block {
-  bytes = 0;
-
-  /** @param {number} bytes */
-  take(bytes) {
-    const at = this.bytes;
-    this.bytes += align64(bytes);
-    return at;
-  }
-
-  /** @param {Operand | null} operand @returns {number} -1 where nothing is to be copied in */
-  input(operand) {
-    return operand && operand.pointer === 0 ? this.take(operand.bytes) : -1;
-  }
-}
-
 /**
  * @param {Runtime} runtime
  * @param {BackwardCall} backward
@@ -52,7 +33,6 @@ class Block {
  */
 export function computeGradients(runtime, backward) {
   const { call } = backward;
-  const { exports } = runtime;
   const { query, key, value, mask, bias, alibiSlopes, batch, numHeads } = call;
   const { out, lse, dOut, dLse, sinks } = backward;
   const block = new Block();
@@ -82,8 +62,6 @@ export function computeGradients(runtime, backward) {
     d_alibi: alibiSlopes ? block.take(heads * 8) : -1,
   };
   const base = runtime.allocate(block.bytes, 'attentionBackward');
-  let scratch = 0;
-  let scratchBytes = 0;
   try {
     writeFrame(runtime, call, base + short);
     const f = runtime.frame / 8;
@@ -95,14 +73,7 @@ export function computeGradients(runtime, backward) {
     for (const [name, at] of Object.entries(gradients)) {
       runtime.doubles[f + field[/** @type {keyof typeof gradients} */ (name)]] = at < 0 ? 0 : base + at;
     }
-    const needed = exports.attentionBackwardWorkspaceBytes(runtime.frame);
-    if (needed < 0) runtime.check(needed, 'attentionBackward');
-    scratchBytes = align64(needed);
-    scratch = runtime.allocate(scratchBytes, 'attentionBackward');
-    runtime.doubles[f + field.workspace] = scratch;
-    runtime.doubles[f + field.workspace_bytes] = needed;
-    const status = exports.attentionBackward(runtime.frame);
-    if (status !== 0) runtime.check(status, 'attentionBackward');
+    runInWorkspace(runtime, 'attentionBackward');
 
     const floats = (/** @type {number} */ at, /** @type {number} */ count) =>
       runtime.floats.slice((base + at) / 4, (base + at) / 4 + count);
@@ -122,7 +93,6 @@ export function computeGradients(runtime, backward) {
       throw outOfMemory(bytes, 0, 'gradients outside wasm memory', cause);
     }
   } finally {
-    if (scratch) runtime.release(scratch, scratchBytes);
     runtime.release(base, block.bytes);
   }
 }

@@ -1,9 +1,9 @@
 // Attention by its definition, in float64 and a row at a time: slow, plain, and with every input a number that can be moved a little.
 // What gradientCheck() differentiates.
 
-import { alignCodes, dtypeBytes, layoutCodes } from '../frame.js';
+import { alignCodes, layoutCodes } from '../frame.js';
 import { fromBfloat16Bits, fromFloat16Bits } from '../half.js';
-import { elementsOf, memoryOf } from '../operand.js';
+import { viewOf } from '../operand.js';
 import { dropped } from './dropped.js';
 
 /**
@@ -48,9 +48,8 @@ export function readInputs(runtime, call, sinks) {
  * @returns {Float64Array}
  */
 function numbersOf(runtime, operand) {
-  const { dtype, pointer, count } = operand;
-  const at = pointer / dtypeBytes[dtype];
-  const stored = pointer === 0 ? elementsOf(operand) : memoryOf(runtime, dtype).slice(at, at + count);
+  const { dtype } = operand;
+  const stored = viewOf(runtime, operand);
   if (dtype === 'float32') return Float64Array.from(stored);
   return Float64Array.from(dtype === 'float16' ? fromFloat16Bits(stored) : fromBfloat16Bits(stored));
 }
@@ -70,8 +69,7 @@ export class PlainAttention {
     this.#call = call;
     this.inputs = inputs;
     const { mask } = call;
-    this.#mask =
-      mask && (mask.pointer === 0 ? elementsOf(mask) : runtime.bytes.slice(mask.pointer, mask.pointer + mask.bytes));
+    this.#mask = mask && viewOf(runtime, mask).slice();
     this.#scores = new Float64Array(call.seqlenKv);
   }
 

@@ -3,8 +3,7 @@
 import { rangeError } from '../errors.js';
 import { dtypeBytes } from '../frame.js';
 import { fromBfloat16Bits, fromFloat16Bits, toFloat16Bits } from '../half.js';
-import { memoryOf } from '../operand.js';
-import { arrayBuffer, arrayOffset } from '../tensor.js';
+import { viewOf } from '../operand.js';
 import { quantizeRow } from './quantize.js';
 
 /**
@@ -38,21 +37,6 @@ export class Staged {
   rowAt(b, head, token) {
     return b * this.batchRows + head * this.headRows + token * this.tokenRows;
   }
-}
-
-/**
- * The elements of an operand as they are now, wherever they lie; good until the next allocation.
- * @param {Runtime} runtime
- * @param {Operand} operand of float32, float16 or bfloat16
- * @returns {Float32Array | Uint16Array}
- */
-function viewOf(runtime, { data, dtype, count, pointer }) {
-  if (pointer !== 0) {
-    const at = pointer / dtypeBytes[dtype];
-    return /** @type {any} */ (memoryOf(runtime, dtype)).subarray(at, at + count);
-  }
-  const Kind = dtype === 'float32' ? Float32Array : Uint16Array;
-  return new Kind(/** @type {ArrayBuffer} */ (arrayBuffer(data)), arrayOffset(data), count);
 }
 
 /**

@@ -1,12 +1,11 @@
 // The memory of a cache: one block of wasm memory with the keys, the values and, for int8, their scales.
 
+import { align64 } from '../block.js';
+
 /** @typedef {import('./cache-options.js').CacheSpec} CacheSpec */
 
 /** Bytes of one element. */
 const elementBytes = { float32: 4, float16: 2, int8: 1 };
-
-/** @param {number} bytes */
-const align64 = (bytes) => Math.ceil(bytes / 64) * 64;
 
 /** Keys, or values: elements (outer, heads, rows, dim) and, for int8, scales (outer, heads, rows). */
 class Plane {

@@ -1,5 +1,6 @@
 // The weights of a layer in wasm memory: each projection's matrix packed for its product, and its bias.
 
+import { align64 } from '../block.js';
 import { widened } from '../kv-cache/stage.js';
 import { inColumns, inRows, multiply, pack, packedBytes, forms } from './gemm.js';
 
@@ -9,9 +10,6 @@ import { inColumns, inRows, multiply, pack, packedBytes, forms } from './gemm.js
  * @typedef {import('./weight-parts.js').LayerParts} LayerParts
  * @typedef {import('./weight-parts.js').Part} Part
  */
-
-/** @param {number} bytes */
-const align64 = (bytes) => Math.ceil(bytes / 64) * 64;
 
 /** y = x·W + b with W and b in wasm memory. */
 export class Projection {

@@ -1,8 +1,8 @@
 // The inputs of an asynchronous call, copied when it is made, and the pieces of them that slices need.
 
 import { outOfMemory } from '../errors.js';
-import { alignCodes, dtypeBytes, layoutCodes } from '../frame.js';
-import { elementsOf, memoryOf } from '../operand.js';
+import { alignCodes, layoutCodes } from '../frame.js';
+import { viewOf } from '../operand.js';
 import { copyRectangle, cutOut, rectangle } from './blocks.js';
 import { offsetOf } from './cost.js';
 
@@ -28,11 +28,9 @@ import { offsetOf } from './cost.js';
  * @returns {Float32Array | Uint16Array | Uint8Array}
  */
 export function copyOperand(runtime, operand, buffers) {
-  const { dtype, count, pointer } = operand;
-  const memory = memoryOf(runtime, dtype);
-  const at = pointer / dtypeBytes[dtype];
-  const copy = buffers.take(/** @type {any} */ (memory.constructor), count);
-  copy.set(pointer !== 0 ? memory.subarray(at, at + count) : elementsOf(operand));
+  const view = viewOf(runtime, operand);
+  const copy = buffers.take(view.constructor, operand.count);
+  copy.set(view);
   return copy;
 }
 

@@ -1,5 +1,6 @@
 // Weights of one call, computed where its inputs lie in wasm memory.
 
+import { align64, Block, runInWorkspace } from '../block.js';
 import { outOfMemory } from '../errors.js';
 import { field } from '../frame.js';
 import { copyIn } from '../operand.js';
@@ -63,7 +64,6 @@ export class Inputs {
    */
   compute(heads, request, count, sums) {
     const runtime = this.#runtime;
-    const { exports } = runtime;
     const { picks, rowCells, columnCells } = request;
     const lists = [heads, picks, rowCells, columnCells];
     const block = new Block();
@@ -72,8 +72,6 @@ export class Inputs {
     const entropy = hasEntropy(request) ? block.take(count * 4) : -1;
     const [headsAt, picksAt, rowsAt, columnsAt] = lists.map((list) => (list ? block.take(list.length * 4) : -1));
     const base = runtime.allocate(block.bytes, `the result '${request.name}'`);
-    let scratch = 0;
-    let scratchBytes = 0;
     try {
       lists.forEach((list, i) => list && runtime.ints.set(list, (base + [headsAt, picksAt, rowsAt, columnsAt][i]) / 4));
       writeFrame(runtime, this.#call, this.#block);
@@ -95,14 +93,7 @@ export class Inputs {
       frame[f + field.weights_indices] = pointer(indices);
       frame[f + field.weights_entropy] = pointer(entropy);
       frame[f + field.weights_sums] = sums ? base + values : 0;
-      const needed = exports.attentionWeightsWorkspaceBytes(runtime.frame);
-      if (needed < 0) runtime.check(needed, 'attentionWeights');
-      scratchBytes = Math.max(64, needed);
-      scratch = runtime.allocate(scratchBytes, 'attentionWeights');
-      runtime.doubles[f + field.workspace] = scratch;
-      runtime.doubles[f + field.workspace_bytes] = needed;
-      const status = exports.attentionWeights(runtime.frame);
-      if (status !== 0) runtime.check(status, 'attentionWeights');
+      runInWorkspace(runtime, 'attentionWeights');
       const copy = (/** @type {any} */ memory, /** @type {number} */ at, /** @type {number} */ bytes) =>
         memory.slice((base + at) / bytes, (base + at) / bytes + count);
       try {
@@ -116,7 +107,6 @@ export class Inputs {
         throw outOfMemory(count * 4, 0, `the result '${request.name}' outside wasm memory`, cause);
       }
     } finally {
-      if (scratch) runtime.release(scratch, scratchBytes);
       runtime.release(base, block.bytes);
     }
   }
@@ -139,18 +129,3 @@ export class Inputs {
 }
 
 const none = /* @__PURE__ */ new Float32Array(0);
-
-/** @param {number} bytes */
-const align64 = (bytes) => Math.ceil(bytes / 64) * 64;
-
-/** Offsets of arrays in a block that is allocated as a whole. */
-class Block {
-  bytes = 0;
-
-  /** @param {number} bytes */
-  take(bytes) {
-    const at = this.bytes;
-    this.bytes += align64(Math.max(1, bytes));
-    return at;
-  }
-}

@@ -1,7 +1,9 @@
 // The arguments of attentionWeights(): those of attention() without values, and what is wanted.
 
 import { rangeError, show, typeError } from '../errors.js';
+import { unknownName } from '../named-options.js';
 import { readOperand } from '../operand.js';
+import { without } from '../option-values.js';
 import { optionNames } from '../options.js';
 import { readShape, SdpaTensor } from '../tensor.js';
 import { lseShape, readCall } from '../validate.js';
@@ -45,8 +47,7 @@ export function readWeightsCall(runtime, query, key, options) {
   const known = names();
   for (const name in given) if (!known.includes(name)) throw unknown(name);
   const own = Object.fromEntries(ownNames.map((name) => [name, given[name]]));
-  const without = { value: undefined, enumerable: false };
-  const forward = Object.create(given, Object.fromEntries(ownNames.map((name) => [name, without])));
+  const forward = without(given, ownNames);
   const once = readOnce(key);
   const call = readCall(runtime, query, once, once, forward);
   if (call.out !== undefined) throw unknown('out');
@@ -88,8 +89,4 @@ function readLse(runtime, call, tensor) {
 }
 
 /** @param {string} name */
-function unknown(name) {
-  const close = names().find((other) => other.toLowerCase() === name.replace(/[_-]/g, '').toLowerCase());
-  const hint = close ? `did you mean '${close}'?` : `the options are ${names().join(', ')}`;
-  return typeError('unknown-option', `attentionWeights has no option '${name}'; ${hint}`);
-}
+const unknown = (name) => unknownName('attentionWeights', name, names());

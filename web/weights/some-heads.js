@@ -1,7 +1,7 @@
 // A call for weights as workers compute it: of the wanted heads alone, in their order, and without values.
 
-import { dtypeBytes, layoutCodes } from '../frame.js';
-import { elementsOf, memoryOf, Operand } from '../operand.js';
+import { layoutCodes } from '../frame.js';
+import { Operand, viewOf } from '../operand.js';
 import { AttentionCall } from '../options.js';
 import { copyRectangle, rectangle } from '../pool/blocks.js';
 
@@ -72,9 +72,7 @@ export function ofHeads(runtime, call, lse, heads) {
  * @returns {Operand} (batch, heads, rows, width)
  */
 function gatherHeads(runtime, operand, { blhd, batch, from, rows, width, heads }) {
-  const { dtype, pointer, count } = operand;
-  const at = pointer / dtypeBytes[dtype];
-  const data = pointer ? memoryOf(runtime, dtype).subarray(at, at + count) : elementsOf(operand);
+  const data = viewOf(runtime, operand);
   const to = new data.constructor(batch * heads.length * rows * width);
   heads.forEach((h, n) => {
     copyRectangle(
@@ -83,7 +81,7 @@ function gatherHeads(runtime, operand, { blhd, batch, from, rows, width, heads }
       [batch, 1, rows, width],
     );
   });
-  return new Operand(to, dtype, [batch, heads.length, rows, width], to.length, 0);
+  return new Operand(to, operand.dtype, [batch, heads.length, rows, width], to.length, 0);
 }
 
 /**

@@ -4,6 +4,7 @@ import { readAsyncOptions } from '../attention-async.js';
 import { outOfMemory } from '../errors.js';
 import { settle, settleAll } from '../operand.js';
 import { rowsOf } from '../pool/job.js';
+import { runJobs } from '../pool/run-jobs.js';
 import { readWeightsCall } from './read-call.js';
 import { countOf, emptyLines, present } from './results.js';
 import { ofHeads } from './some-heads.js';
@@ -52,24 +53,11 @@ export async function attentionWeightsAsync(runtime, pool, owner, query, key, op
     return new WeightsJob(shared, request, count, { ...cut, owner, onProgress: progress.next() });
   });
   progress.totals = jobs.map(({ total }) => total);
-  const fail = (/** @type {unknown} */ error) => jobs.forEach((job) => job.fail(error));
-  const abort = () => fail(signal?.reason);
-  signal?.addEventListener('abort', abort);
-  try {
-    pool.watch(owner);
-    for (const job of jobs) pool.add(job);
-    const done = await Promise.all(jobs.map(({ promise }) => promise));
-    const lines = requests.map((request, i) =>
-      counts[i] > 0 ? /** @type {Lines} */ (done.shift()) : emptyLines(0, request),
-    );
-    return present(call, heads, requests, lines);
-  } catch (error) {
-    fail(error); // what is left of the others
-    throw error;
-  } finally {
-    signal?.removeEventListener('abort', abort);
-    for (const job of jobs) pool.remove(job);
-  }
+  const done = await runJobs(pool, owner, signal, jobs);
+  const lines = requests.map((request, i) =>
+    counts[i] > 0 ? /** @type {Lines} */ (done.shift()) : emptyLines(0, request),
+  );
+  return present(call, heads, requests, lines);
 
   function share() {
     try {

@@ -65,7 +65,7 @@ export const seesNothing = ({ batch, seqlenQ, seqlenKv }) => batch * seqlenQ * s
  * @param {WeightsCall} weightsCall
  * @returns {Lines[]}
  */
-export function computeLines(runtime, { call, lse, heads, requests }) {
+function computeLines(runtime, { call, lse, heads, requests }) {
   const counts = requests.map((request) => countOf(call, heads, request));
   if (seesNothing(call)) return requests.map((request, i) => emptyLines(counts[i], request));
   const inputs = new Inputs(runtime, call, lse);
