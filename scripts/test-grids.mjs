@@ -11,12 +11,10 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { bootstrap, whileLocked } from './bootstrap.mjs';
-import { isMain, runMain, UserError } from './lib/exec.mjs';
+import { isMain, runMain } from './lib/exec.mjs';
 import { createLog } from './lib/log.mjs';
-import { buildPreset } from './lib/native.mjs';
-import { parseOnly } from './lib/parts.mjs';
 import { BUILD, ROOT } from './lib/project.mjs';
+import { buildSides, readSides } from './lib/sides.mjs';
 
 const PARTS = ['native', 'js:simd', 'js:relaxed'];
 const USAGE = `usage: npm run test:grids [-- --only ${PARTS.join(',')}] [--filter REGEX-OR-GTEST-PATTERN]`;
@@ -73,26 +71,14 @@ function js(variant, env, filter) {
 
 /** @param {string[]} args */
 async function main(args) {
-  const { only = PARTS, rest } = parseOnly(args);
-  const unknown = only.filter((name) => !PARTS.includes(name));
-  if (unknown.length > 0)
-    throw new UserError(`no sweep is called ${unknown.join(', ')}; there are ${PARTS.join(', ')}`);
-  const filter = rest[0] === '--filter' ? rest[1] : undefined;
-  if (rest.length > 0 && (filter === undefined || rest.length > 2))
-    throw new UserError(`unknown option ${rest.join(' ')}\n${USAGE}`);
-
+  const { only, filter } = readSides(args, PARTS, 'sweep', USAGE);
   const log = createLog();
-  const { env } = await whileLocked('test', log, async () => {
-    const toolchain = await bootstrap({ log });
-    if (only.includes('native')) {
-      await buildPreset({ preset: 'native-release', env: toolchain.env, targets: ['sdpa_native_grids'] });
-    }
-    if (only.some((name) => name !== 'native')) {
-      const { build } = await import('./build.mjs');
-      await build({ log, env: toolchain.env });
-    }
-    return toolchain;
-  });
+  const target = only.includes('native') ? 'sdpa_native_grids' : undefined;
+  const env = await buildSides(
+    log,
+    target,
+    only.some((name) => name !== 'native'),
+  );
   let passed = true;
   for (const name of only) {
     log(`${name}: sweeping`);

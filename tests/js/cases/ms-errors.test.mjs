@@ -1,22 +1,11 @@
 // Faults that MultiHeadAttention and GroupQueryAttention of com.microsoft must name: the formal name in the message, a stable code,
 // an instance that goes on.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { AttentionError } from 'sdpa';
-import { onnxOps } from 'sdpa/onnx';
-import { loadVariant } from '../helpers/sdpa.mjs';
 import { toTensor } from './case-files.mjs';
+import { ops } from './ops.mjs';
 import { normalTensors } from './random.mjs';
-
-/** @type {Awaited<ReturnType<typeof loadVariant>>} */
-let sdpa;
-/** @type {ReturnType<typeof onnxOps>} */
-let ops;
-before(async () => {
-  sdpa = await loadVariant();
-  ops = onnxOps(sdpa);
-});
-after(() => sdpa.dispose());
 
 const tensor = normalTensors(23);
 const half = (...shape) => toTensor({ ...tensor(...shape), dtype: 'float16' });

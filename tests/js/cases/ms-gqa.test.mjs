@@ -1,21 +1,10 @@
 // What GroupQueryAttention of com.microsoft promises beyond single results: steps against whole prompts, batches against single
 // sequences, what is not read.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { onnxOps } from 'sdpa/onnx';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { describe, test } from 'node:test';
 import { assertClose } from './compare.mjs';
+import { ops } from './ops.mjs';
 import { normalTensors } from './random.mjs';
-
-/** @type {Awaited<ReturnType<typeof loadVariant>>} */
-let sdpa;
-/** @type {ReturnType<typeof onnxOps>} */
-let ops;
-before(async () => {
-  sdpa = await loadVariant();
-  ops = onnxOps(sdpa);
-});
-after(() => sdpa.dispose());
 
 const tensor = normalTensors(19);
 const close = () => 3e-6;

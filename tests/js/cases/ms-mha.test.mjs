@@ -1,22 +1,11 @@
 // What MultiHeadAttention of com.microsoft promises beyond single results: which outputs there are, forms of input, and results of
 // one call against those of others.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { onnxOps } from 'sdpa/onnx';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { describe, test } from 'node:test';
 import { toTensor } from './case-files.mjs';
 import { assertClose } from './compare.mjs';
+import { ops, sdpa } from './ops.mjs';
 import { normalTensors } from './random.mjs';
-
-/** @type {Awaited<ReturnType<typeof loadVariant>>} */
-let sdpa;
-/** @type {ReturnType<typeof onnxOps>} */
-let ops;
-before(async () => {
-  sdpa = await loadVariant();
-  ops = onnxOps(sdpa);
-});
-after(() => sdpa.dispose());
 
 const tensor = normalTensors(17);
 const close = () => 3e-6;

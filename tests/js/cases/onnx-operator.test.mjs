@@ -1,23 +1,12 @@
 // What `onnxOps(sdpa).attention` promises beyond numbers: which outputs exist, types in and out, forms of input.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { onnxOps } from 'sdpa/onnx';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { describe, test } from 'node:test';
 import { toTensor } from './case-files.mjs';
 import { assertClose } from './compare.mjs';
 import { fromBits, toBits } from './half-values.mjs';
 import { referenceAttention } from './onnx-reference.mjs';
+import { ops, sdpa } from './ops.mjs';
 import { normalTensors } from './random.mjs';
-
-/** @type {Awaited<ReturnType<typeof loadVariant>>} */
-let sdpa;
-/** @type {ReturnType<typeof onnxOps>} */
-let ops;
-before(async () => {
-  sdpa = await loadVariant();
-  ops = onnxOps(sdpa);
-});
-after(() => sdpa.dispose());
 
 const tensor = normalTensors(7);
 const close = () => 3e-6;

@@ -1,23 +1,12 @@
 // RotaryEmbedding of ONNX and of com.microsoft beyond the case files: against sdpa's own formula, forms of input, faults.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { onnxOps } from 'sdpa/onnx';
+import { describe, test } from 'node:test';
 import { assertThrows } from '../helpers/errors.mjs';
-import { loadVariant } from '../helpers/sdpa.mjs';
 import { toTensor, valuesOf } from './case-files.mjs';
 import { assertClose } from './compare.mjs';
 import { roundTo } from './half-values.mjs';
+import { ops, sdpa } from './ops.mjs';
 import { normalTensors } from './random.mjs';
-
-/** @type {Awaited<ReturnType<typeof loadVariant>>} */
-let sdpa;
-/** @type {ReturnType<typeof onnxOps>} */
-let ops;
-before(async () => {
-  sdpa = await loadVariant();
-  ops = onnxOps(sdpa);
-});
-after(() => sdpa.dispose());
 
 const tensor = normalTensors(17);
 const ids = (shape, ...positions) => ({ data: BigInt64Array.from(positions, BigInt), shape, dtype: 'int64' });

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <utility>
 
 #include "grids/storage.hpp"
+#include "support/workspace.hpp"
 
 namespace sdpa::grids {
 namespace {
@@ -48,22 +48,6 @@ void write_rows(std::byte* target, const std::vector<float>& values, const Exten
     }
   }
 }
-
-class Workspace {
- public:
-  explicit Workspace(std::size_t bytes)
-      : bytes_(bytes), data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kWorkspaceAlignment}))) {
-    std::memset(data_, 255, bytes_);
-  }
-  ~Workspace() { ::operator delete (data_, std::align_val_t{kWorkspaceAlignment}); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-  std::span<std::byte> span() const { return {data_, bytes_}; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_;
-};
 
 std::size_t size_of_extents(const Extents& e) { return e[0] * e[1] * e[2] * e[3]; }
 
@@ -189,7 +173,7 @@ Outputs Call::run(const KernelTable& table) const {
   tensors.lse = {outputs.lse.data(), {p.batch, p.num_heads, p.seqlen_q, 1}};
   const WorkspaceSize size = core::attention_workspace_bytes(table, tensors, arguments_->options);
   EXPECT_TRUE(size.status.ok()) << size.status.name();
-  const Workspace workspace(size.bytes);
+  const testing::Workspace workspace(size.bytes);
   const Status status = core::attention(table, tensors, arguments_->options, workspace.span());
   EXPECT_TRUE(status.ok()) << status.name();
   return outputs;

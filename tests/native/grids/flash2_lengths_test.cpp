@@ -16,19 +16,12 @@ TEST(FlashAttention2, PackedSequencesOfPackedQueryKeyValue) {
                 .storage = Storage::kPackedQkv,
                 .align = Align::kNone,
                 .sequences = kSequences};
-      for (const bool causal : {false, true}) {
-        for (const Window window : {Window::kNone, Window::kBoth}) {
-          for (const bool alibi : {false, true}) {
-            for (const double dropout : {0.0, 0.17}) {
-              s.causal = causal;
-              s.window = window;
-              s.alibi = alibi;
-              s.dropout = dropout;
-              grid.add(s);
-            }
-          }
+      for_each_modifier(s, [&](Setting each) {
+        for (const double dropout : {0.0, 0.17}) {
+          each.dropout = dropout;
+          grid.add(each);
         }
-      }
+      });
     }
   }
   grid.run();
@@ -46,18 +39,11 @@ TEST(FlashAttention2, PackedSequences) {
                   .align = Align::kNone,
                   .sequences = kSequences};
         for (const float softcap : {0.0F, 50.0F}) {
-          for (const bool causal : {false, true}) {
-            for (const Window window : {Window::kNone, Window::kBoth}) {
-              for (const bool alibi : {false, true}) {
-                s.storage = turn++ % 3 == 0 ? Storage::kPackedKv : Storage::kRowsBeforeHeads;
-                s.softcap = softcap;
-                s.causal = causal;
-                s.window = window;
-                s.alibi = alibi;
-                grid.add(s);
-              }
-            }
-          }
+          for_each_modifier(s, [&](Setting each) {
+            each.storage = turn++ % 3 == 0 ? Storage::kPackedKv : Storage::kRowsBeforeHeads;
+            each.softcap = softcap;
+            grid.add(each);
+          });
         }
       }
     }
@@ -98,18 +84,11 @@ TEST(FlashAttention2, Cache) {
         Setting s{.shape = cut({queries, keys, head_dim, 0, 2, heads.query, heads.key}, 5e6)};
         for (const std::size_t page_size : {0, 256}) {
           for (const bool is_padded : {false, true}) {
-            for (const bool causal : {false, true}) {
-              for (const Window window : {Window::kNone, Window::kBoth}) {
-                for (const bool alibi : {false, true}) {
-                  s.page_size = page_size;
-                  s.mask = is_padded ? Mask::kLeftPadding : Mask::kNone;
-                  s.causal = causal;
-                  s.window = window;
-                  s.alibi = alibi;
-                  grid.add(s);
-                }
-              }
-            }
+            for_each_modifier(s, [&](Setting each) {
+              each.page_size = page_size;
+              each.mask = is_padded ? Mask::kLeftPadding : Mask::kNone;
+              grid.add(each);
+            });
           }
         }
       }

@@ -11,19 +11,12 @@ TEST(FlashAttention2, PackedQueryKeyValue) {
   for (const auto& [queries, keys] : square({97, 128, 200, 384, 768, 1024, 1025, 2048})) {
     for (const std::size_t head_dim : kManyHeadDims) {
       Setting s{.shape = cut({queries, keys, head_dim, 0, 4, 9, 9}), .storage = Storage::kPackedQkv};
-      for (const bool causal : {false, true}) {
-        for (const Window window : {Window::kNone, Window::kBoth}) {
-          for (const bool alibi : {false, true}) {
-            for (const double dropout : {0.0, 0.17}) {
-              s.causal = causal;
-              s.window = window;
-              s.alibi = alibi;
-              s.dropout = dropout;
-              grid.add(s);
-            }
-          }
+      for_each_modifier(s, [&](Setting each) {
+        for (const double dropout : {0.0, 0.17}) {
+          each.dropout = dropout;
+          grid.add(each);
         }
-      }
+      });
     }
   }
   grid.run();
@@ -37,18 +30,11 @@ TEST(FlashAttention2, Output) {
       for (const Heads heads : kHeads) {
         Setting s{.shape = cut({queries, keys, head_dim, 0, 4, heads.query, heads.key})};
         for (const float softcap : {0.0F, 50.0F}) {
-          for (const bool causal : {false, true}) {
-            for (const Window window : {Window::kNone, Window::kBoth}) {
-              for (const bool alibi : {false, true}) {
-                s.storage = turn++ % 3 == 0 ? Storage::kPackedKv : Storage::kRowsBeforeHeads;
-                s.softcap = softcap;
-                s.causal = causal;
-                s.window = window;
-                s.alibi = alibi;
-                grid.add(s);
-              }
-            }
-          }
+          for_each_modifier(s, [&](Setting each) {
+            each.storage = turn++ % 3 == 0 ? Storage::kPackedKv : Storage::kRowsBeforeHeads;
+            each.softcap = softcap;
+            grid.add(each);
+          });
         }
       }
     }
@@ -77,16 +63,7 @@ TEST(FlashAttention2, ManyKeysAndFewQueries) {
   for (const auto& [queries, keys] : both_ways(lengths)) {
     for (const std::size_t head_dim : kManyHeadDims) {
       Setting s{.shape = cut({queries, keys, head_dim, 0, 1, 12, 12})};
-      for (const bool causal : {false, true}) {
-        for (const Window window : {Window::kNone, Window::kBoth}) {
-          for (const bool alibi : {false, true}) {
-            s.causal = causal;
-            s.window = window;
-            s.alibi = alibi;
-            grid.add(s);
-          }
-        }
-      }
+      for_each_modifier(s, [&](const Setting& each) { grid.add(each); });
     }
   }
   grid.run();

@@ -42,4 +42,19 @@ inline const std::vector<Lengths> kFlash2Lengths{{113, 203}, {128, 217},   {113,
 inline const std::vector<Lengths> kFlash2CausalLengths{{1, 239},   {3, 799},   {127, 512}, {127, 513}, {113, 203},
                                                        {128, 217}, {113, 211}, {108, 256}, {256, 512}, {1023, 1024}};
 
+// Calls f with the setting causal or not, with a window or not, with ALiBi or not.
+template <class F>
+void for_each_modifier(Setting s, F&& f) {
+  for (const bool causal : {false, true}) {
+    for (const Window window : {Window::kNone, Window::kBoth}) {
+      for (const bool alibi : {false, true}) {
+        s.causal = causal;
+        s.window = window;
+        s.alibi = alibi;
+        f(s);
+      }
+    }
+  }
+}
+
 }  // namespace sdpa::grids

@@ -128,38 +128,34 @@ std::vector<std::size_t> some_keys(const KernelTable& table) {
   return {0, 3, tile - 1, tile, 2 * tile, kKeys - 1};
 }
 
-TEST_P(BackwardMasking, ANanInAKeyReachesTheRowsThatSeeItAndThroughThemTheirKeys) {
+// What comes of a NaN that `poison` puts into row j of keys or values of each batch entry.
+template <class F>
+void expect_nan_of_a_key_reaches_those_that_see_it(const KernelTable& table, bool value_too, F&& poison) {
   for (const Bound& bound : every_bound()) {
     SCOPED_TRACE(bound.name);
     const Problem clean = bounded(bound);
     const Sight sight(clean);
     const Upstream upstream = random_upstream(clean);
-    const Gradients<float> before = run_backward(table(), clean, upstream);
-    for (const std::size_t j : some_keys(table())) {
+    const Gradients<float> before = run_backward(table, clean, upstream);
+    for (const std::size_t j : some_keys(table)) {
       SCOPED_TRACE(j);
       Problem poisoned = clean;
-      for (std::size_t b = 0; b < clean.batch; ++b) poisoned.key[(b * kKeys + j) * kHeadDim + j % kHeadDim] = kNan;
+      for (std::size_t b = 0; b < clean.batch; ++b) poison(poisoned, b * kKeys + j, j);
       expect_spoilt_alone(spoil(clean, sight, rows_that_see(clean, sight, j)), before,
-                          run_backward(table(), poisoned, upstream), true);
+                          run_backward(table, poisoned, upstream), value_too);
     }
   }
 }
 
+TEST_P(BackwardMasking, ANanInAKeyReachesTheRowsThatSeeItAndThroughThemTheirKeys) {
+  expect_nan_of_a_key_reaches_those_that_see_it(
+      table(), true, [](Problem& p, std::size_t row, std::size_t j) { p.key[row * kHeadDim + j % kHeadDim] = kNan; });
+}
+
 TEST_P(BackwardMasking, ANanInAValueReachesTheScoresOfTheRowsThatSeeItAndNoValue) {
-  for (const Bound& bound : every_bound()) {
-    SCOPED_TRACE(bound.name);
-    const Problem clean = bounded(bound);
-    const Sight sight(clean);
-    const Upstream upstream = random_upstream(clean);
-    const Gradients<float> before = run_backward(table(), clean, upstream);
-    for (const std::size_t j : some_keys(table())) {
-      SCOPED_TRACE(j);
-      Problem poisoned = clean;
-      for (std::size_t b = 0; b < clean.batch; ++b) poisoned.value[(b * kKeys + j) * kHeadDimV + j % kHeadDimV] = kNan;
-      expect_spoilt_alone(spoil(clean, sight, rows_that_see(clean, sight, j)), before,
-                          run_backward(table(), poisoned, upstream), false);
-    }
-  }
+  expect_nan_of_a_key_reaches_those_that_see_it(table(), false, [](Problem& p, std::size_t row, std::size_t j) {
+    p.value[row * kHeadDimV + j % kHeadDimV] = kNan;
+  });
 }
 
 TEST_P(BackwardMasking, ANanInAQueryOrInWhatComesFromAboveStaysInItsRowAndTheKeysThatItSees) {

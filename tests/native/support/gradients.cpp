@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <new>
 #include <sstream>
+
+#include "support/workspace.hpp"
 
 namespace sdpa::testing {
 namespace {
@@ -19,24 +19,6 @@ std::size_t span_of(const Extents& extents, const Strides& strides) {
   }
   return last + 1;
 }
-
-class NanWorkspace {
- public:
-  explicit NanWorkspace(std::size_t bytes) : bytes_(bytes) {
-    if (bytes_ == 0) return;
-    data_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{kWorkspaceAlignment}));
-    std::memset(data_, 255, bytes_);
-  }
-  ~NanWorkspace() { ::operator delete (data_, std::align_val_t{kWorkspaceAlignment}); }
-  NanWorkspace(const NanWorkspace&) = delete;
-  NanWorkspace& operator=(const NanWorkspace&) = delete;
-
-  std::span<std::byte> span() const { return {data_, bytes_}; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_ = nullptr;
-};
 
 // One number for each head of each batch entry, as the operand has them.
 std::vector<float> per_head(const Problem& p, const reference::PerHead& operand, const std::vector<double>& values) {
@@ -183,7 +165,7 @@ bool BackwardArguments::nothing_written() const {
 
 Status backward_status(const KernelTable& table, const BackwardArguments& arguments) {
   const WorkspaceSize size = core::attention_backward_workspace_bytes(table, arguments.tensors, arguments.options());
-  const NanWorkspace workspace(size.status.ok() ? size.bytes : 0);
+  const Workspace workspace(size.status.ok() ? size.bytes : 0);
   const Status status = core::attention_backward(table, arguments.tensors, arguments.options(), workspace.span());
   EXPECT_STREQ(status.name(), size.status.name()) << "the question and the call disagree";
   if (!status.ok()) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <new>
 #include <sstream>
+
+#include "support/workspace.hpp"
 
 namespace sdpa::kernels {
 
@@ -19,25 +19,6 @@ namespace {
 
 constexpr double kUnitRoundoff = 0x1p-24;
 constexpr double kAbsoluteBound = 2e-6;
-
-// Memory of an exact size and alignment, full of NaN.
-class Workspace {
- public:
-  explicit Workspace(std::size_t bytes) : bytes_(bytes) {
-    if (bytes_ == 0) return;
-    data_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{kWorkspaceAlignment}));
-    std::memset(data_, 255, bytes_);
-  }
-  ~Workspace() { ::operator delete (data_, std::align_val_t{kWorkspaceAlignment}); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-
-  std::span<std::byte> span() const { return {data_, bytes_}; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_ = nullptr;
-};
 
 Status call(const KernelTable& table, const Arguments& arguments) {
   const WorkspaceSize size = core::attention_workspace_bytes(table, arguments.tensors, arguments.options);

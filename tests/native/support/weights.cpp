@@ -2,36 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <set>
 #include <sstream>
+
+#include "support/workspace.hpp"
 
 namespace sdpa::testing {
 namespace {
 
 constexpr double kUnitRoundoff = 0x1p-24;
 constexpr std::size_t kMargin = 3;
-
-// Memory of the exact size, full of NaN.
-class Scratch {
- public:
-  explicit Scratch(std::size_t bytes) : bytes_(bytes) {
-    if (bytes_ == 0) return;
-    data_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{kWorkspaceAlignment}));
-    std::memset(data_, 255, bytes_);
-  }
-  ~Scratch() { ::operator delete (data_, std::align_val_t{kWorkspaceAlignment}); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::span<std::byte> span() const { return {data_, bytes_}; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_ = nullptr;
-};
 
 std::vector<std::int32_t> narrow(const std::vector<std::size_t>& numbers) {
   std::vector<std::int32_t> result;
@@ -193,7 +175,7 @@ Weights ask(const KernelTable& table, const Problem& problem, const Choice& choi
   const WorkspaceSize size = core::attention_weights_workspace_bytes(table, tensors, request, options);
   result.status = size.status;
   if (!size.status.ok()) return result;
-  const Scratch workspace(size.bytes);
+  const Workspace workspace(size.bytes);
   result.status = core::attention_weights(table, tensors, request, options, workspace.span());
   const auto trim = [&](auto& numbers, bool written) {
     for (std::size_t n = count; n < numbers.size(); ++n) {
