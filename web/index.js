@@ -29,6 +29,8 @@ export { version } from './version.js';
  * @typedef {import('./gradient-check.js').GradientCheck} GradientCheck
  * @typedef {import('./kv-cache/kv-cache.js').KVCache} KVCache
  * @typedef {import('./kv-cache/cache-options.js').KVCacheOptions} KVCacheOptions
+ * @typedef {import('./kv-cache/append.js').AppendOptions} AppendOptions
+ * @typedef {import('./kv-cache/kv-cache.js').AttendOptions} AttendOptions
  * @typedef {import('./rope.js').RopeOptions} RopeOptions
  * @typedef {import('./sinusoidal.js').SinusoidalOptions} SinusoidalOptions
  * @typedef {import('./layers/multi-head-attention.js').MultiHeadAttention} MultiHeadAttention

@@ -192,8 +192,10 @@ export class AttentionCall {
 /**
  * @param {AttentionCall} call receives them; `scale` stays NaN where it is not given
  * @param {unknown} options
+ * @param {string} [who] the function, as errors name it
+ * @param {readonly string[]} [refused] options that it does not take, so that errors do not offer them; the caller refuses them
  */
-export function readOptions(call, options) {
+export function readOptions(call, options, who = 'attention', refused = []) {
   if (options === undefined) return;
   if (
     typeof options !== 'object' ||
@@ -203,7 +205,8 @@ export function readOptions(call, options) {
     throw typeError('type', `options must be an object, got ${show(options)}`);
   }
   const given = /** @type {any} */ (options);
-  for (const name in given) if (!optionNames.includes(name)) throw unknown(name);
+  const taken = () => optionNames.filter((name) => !refused.includes(name));
+  for (const name in given) if (!optionNames.includes(name)) throw unknownName(who, name, taken());
   // By name, so that an option counts wherever the object keeps it: a getter of its class, a property that is not enumerable.
   for (const name of optionNames) {
     const setting = given[name];
@@ -285,11 +288,8 @@ function readOption(call, name, setting) {
       ({ probability: call.dropout, seedLow: call.seedLow, seedHigh: call.seedHigh } = arrays.dropout(setting));
       return;
     default:
-      throw unknown(name);
+      throw unknownName('attention', name, optionNames);
   }
 }
 
 const alignNames = { 'lower-right': alignCodes['lower-right'], 'upper-left': alignCodes['upper-left'] };
-
-/** @param {string} name */
-const unknown = (name) => unknownName('attention', name, optionNames);

@@ -17,11 +17,13 @@ import { AttentionCall, readOptions } from './options.js';
  * @param {unknown} key
  * @param {unknown} value
  * @param {unknown} options
+ * @param {string} [who] as readOptions() has it
+ * @param {readonly string[]} [refused]
  * @returns {AttentionCall}
  */
-export function readCall(runtime, query, key, value, options) {
+export function readCall(runtime, query, key, value, options, who, refused) {
   const call = new AttentionCall();
-  readOptions(call, options);
+  readOptions(call, options, who, refused);
   call.query = readOperand('query', query, false, runtime);
   call.key = readOperand('key', key, false, runtime);
   call.value = readOperand('value', value, false, runtime);
@@ -51,7 +53,7 @@ const cacheSets = ['align', 'queryOffset', 'kvLengths', 'cuSeqlens'];
 export function readQueryCall(runtime, query, sizes, options) {
   const call = new AttentionCall();
   call.causal = true; // where the options do not say otherwise
-  readOptions(call, options);
+  readOptions(call, options, 'attend', cacheSets);
   const set = [call.align !== alignCodes.none, call.offsetGiven, call.kvLengths !== null, call.queryStarts !== null];
   const at = set.indexOf(true);
   if (at >= 0) throw rangeError('option', `the cache sets ${cacheSets[at]} itself: where its tokens stand is known`);

@@ -1,6 +1,6 @@
 /** Where the toolchain lives, and which machine this is. */
 
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UserError } from '../lib/exec.mjs';
@@ -32,6 +32,8 @@ export function makeToolchainDir(dir) {
   try {
     mkdirSync(dir, { recursive: true });
     accessSync(dir, constants.W_OK);
+    // Emscripten's scripts are CommonJS, which node takes from the nearest package.json: inside a checkout that would be this project's.
+    writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new UserError(

@@ -169,6 +169,13 @@ describe('the toolchain folder', () => {
     }
   });
 
+  test('runs scripts as CommonJS wherever it lies, inside this project too', () => {
+    write('project/package.json', '{ "type": "module" }');
+    makeToolchainDir(join(scratch, 'project/tc'));
+    const script = write('project/tc/emscripten/tool.js', 'process.stdout.write(typeof require)');
+    assert.equal(execFileSync(process.execPath, [script], { encoding: 'utf8' }), 'function');
+  });
+
   test('has a state that survives, and none where it is broken or of another format', () => {
     assert.deepEqual(readState(scratch).nativeParts, []);
     const state = { ...readState(scratch), nativeParts: ['ninja'], tested: 'x 1' };

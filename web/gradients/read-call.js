@@ -25,6 +25,9 @@ import { lseShape, outShape, readCall } from '../validate.js';
 
 const givenNames = ['out', 'lse', 'dOut', 'dLse'];
 
+/** Options of attention() that say where its results go. */
+const resultNames = ['out', 'scores'];
+
 /**
  * Reads every property of the caller's objects once; from here on no code of the caller's runs.
  * @param {Runtime} runtime
@@ -37,7 +40,7 @@ const givenNames = ['out', 'lse', 'dOut', 'dLse'];
  */
 export function readBackwardCall(runtime, query, key, value, given, options) {
   const { sinks, rest } = withSinks(options);
-  const call = readCall(runtime, query, key, value, rest);
+  const call = readCall(runtime, query, key, value, rest, 'attentionBackward', resultNames);
   refuseResults('attentionBackward', call);
   const { out, lse, dOut, dLse } = readGiven(given);
   const backward = {

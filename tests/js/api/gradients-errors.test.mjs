@@ -41,7 +41,8 @@ test('options are those of the forward call, checked as there; out and scores ar
   assertThrows(backward(good, { out: new Float32Array(140) }), 'option', /does not take the option 'out'/);
   assertThrows(backward(good, { scores: 'weights' }), 'option', /does not take the option 'scores'/);
   assertThrows(backward(good, { causal: true }), 'align-required', /causal/);
-  assertThrows(backward(good, { casual: true }), 'unknown-option', /casual/);
+  assertThrows(backward(good, { casual: true }), 'unknown-option', /^attentionBackward has no option 'casual'/);
+  assertThrows(backward(good, { heads: 2 }), 'unknown-option', /^(?!.*scores).* the options are .*causal/);
   assertThrows(backward(good, { softcap: -1 }), 'option', /softcap/);
   assertThrows(backward(good, { sinks: [1, 2, 3] }), 'shape', /sinks/);
   assertThrows(backward(good, 7), 'type', /options must be an object/);

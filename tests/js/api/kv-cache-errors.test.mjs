@@ -178,7 +178,8 @@ test('attend refuses what the cache sets itself, and wrong queries', async () =>
       /mask shape \[2, 4\] does not broadcast to \[2, 4, 2, 5\]/,
     ],
     [{ causal: 1 }, 'type', /causal must be true or false/],
-    [{ casual: true }, 'unknown-option', /no option 'casual'/],
+    [{ casual: true }, 'unknown-option', /^attend has no option 'casual'/],
+    [{ heads: 2 }, 'unknown-option', /^(?!.*cuSeqlens).* the options are .*causal/],
     [{ queryLengths: Int32Array.of(1, 3) }, 'option', /queryLengths\[1\] is 3/],
     [{ out: new Float32Array(3) }, 'shape', /out has 3 elements/],
   ])) {

@@ -1,6 +1,7 @@
 // KV caches and positions. Lines after @ts-expect-error must not compile.
 import { load } from 'sdpa';
-import type { KVCache, KVCacheOptions, RopeOptions, SdpaTensor, SinusoidalOptions, Tensor, TensorLike } from 'sdpa';
+import type { AppendOptions, AttendOptions, KVCache, KVCacheOptions, RopeOptions } from 'sdpa';
+import type { SdpaTensor, SinusoidalOptions, Tensor, TensorLike } from 'sdpa';
 
 const sdpa = await load();
 const q: TensorLike = { data: new Float32Array(12), shape: [2, 2, 3] };
@@ -31,6 +32,11 @@ const kinds: KVCacheOptions[] = [
   const numbers: number[] = [cache.length, cache.capacity, cache.byteLength, cache.lengths[0]];
   const gone: boolean = cache.disposed;
   void [lse, resident, numbers, gone];
+
+  const rows: AppendOptions = { lengths: [1], layout: 'blhd' };
+  const decode: AttendOptions = { window: [3, 0] };
+  cache.append(q, q, rows);
+  cache.attend(q, decode);
 
   // @ts-expect-error the cache knows where its tokens stand
   cache.attend(q, { window: [3, 0], align: 'lower-right' });
