@@ -101,7 +101,14 @@ async function writeDeclarations(dist) {
   }
 }
 
-/** build/demo: web/demo with the package's ESM files in sdpa/. */
+/** Files of npm packages that the page takes along, by their place in build/demo. */
+const VENDOR = {
+  'vendor/uplot/uPlot.esm.js': 'uplot/dist/uPlot.esm.js',
+  'vendor/uplot/uPlot.min.css': 'uplot/dist/uPlot.min.css',
+  'vendor/uplot/LICENSE': 'uplot/LICENSE',
+};
+
+/** build/demo: web/demo with the package's ESM files in sdpa/, and what it uses of others in vendor/. */
 export function writeDemo() {
   if (!existsSync(join(WEB, 'demo'))) return false;
   const demo = new OutputFolder(join(BUILD, 'demo'));
@@ -110,6 +117,7 @@ export function writeDemo() {
     if (!/\.(js|wasm)$/.test(name) || /^cli[./]/.test(name)) continue;
     demo.write(join('sdpa', name), readFileSync(join(DIST, name)));
   }
+  for (const [name, source] of Object.entries(VENDOR)) demo.write(name, readFileSync(join(ROOT, 'node_modules', source)));
   demo.prune();
   return true;
 }

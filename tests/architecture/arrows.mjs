@@ -76,8 +76,8 @@ const JS_TABLE = [
   {
     files: /^web\/demo\//,
     inside: /^web\/demo\//,
-    packages: /^sdpa(\/|$)/,
-    why: 'the page imports sdpa by name and its own files',
+    packages: /^(sdpa(\/|$)|uplot$)/,
+    why: 'the page imports sdpa and its plotting library by name, and its own files',
   },
   {
     files: /^web\/cli\//,

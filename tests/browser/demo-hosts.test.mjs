@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { contentSecurityPolicy } from '../../scripts/serve.mjs';
-import { browserTest, demoFolder, numberAt, pressRun, root, withDemo } from './helpers/demo.mjs';
+import { browserTest, demoFolder, numberAt, pressRun, root, sectionReady, withDemo } from './helpers/demo.mjs';
 
 /** @param {import('playwright-core').Page} page */
 const status = async (page) => (await page.locator('#status').textContent()) ?? '';
@@ -53,14 +53,15 @@ browserTest('where its script does not start the page says what it needs', async
   await withDemo({}, async ({ page, go }) => {
     await page.route('**/main.js', (route) => route.abort());
     await go();
-    await page.locator('#status', { hasText: 'has not started' }).waitFor();
-    assert.ok(await page.locator('#run').isDisabled());
+    await page.locator('#starting', { hasText: 'has not started' }).waitFor();
+    assert.equal(await page.locator('#run').count(), 0);
   });
 });
 
 browserTest('an engine without SIMD gets the scalar build, and the others cannot be chosen', async () => {
   await withDemo({ flags: ['--js-flags=--no-enable-sse4-1'] }, async ({ page, go }) => {
     await go('#tokens=256&build=relaxed');
+    await sectionReady(page, 'wall');
     assert.equal(await page.locator('#build').inputValue(), 'auto');
     const disabled = page.locator('#build option:disabled');
     assert.deepEqual(await disabled.evaluateAll((nodes) => nodes.map((node) => /** @type {any} */ (node).value)), [
@@ -100,7 +101,7 @@ for (const { name, width, scheme } of /** @type {const} */ ([
     await withDemo({ context }, async ({ page, go }) => {
       await go('#tokens=8192');
       await pressRun(page);
-      await page.locator('details').evaluate((node) => void (/** @type {any} */ (node.open = true)));
+      await page.locator('#all').evaluate((node) => void (/** @type {any} */ (node.open = true)));
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
       const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       const [red] = (/\d+/.exec(background) ?? ['']).map(Number);
@@ -119,12 +120,14 @@ for (const { name, width, scheme } of /** @type {const} */ ([
 browserTest('every control has a name, and every part of the page a heading', async () => {
   await withDemo({}, async ({ page, go }) => {
     await go();
+    await sectionReady(page, 'wall');
     for (const [role, name] of /** @type {const} */ ([
       ['slider', /^Tokens/],
       ['combobox', 'Build'],
       ['switch', 'Causal'],
       ['button', 'Run'],
-      ['button', 'Copy'],
+      ['button', 'Copy the code of The memory wall'],
+      ['button', 'Link to The memory wall as it is set'],
       ['progressbar', 'Progress of the run'],
       ['img', /^Memory against tokens/],
     ])) {
@@ -132,6 +135,7 @@ browserTest('every control has a name, and every part of the page a heading', as
     }
     assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1);
     const sections = await page.locator('main > section').count();
-    assert.equal(await page.locator('main > section > h2, main > section > .title-row > h2').count(), sections);
+    assert.equal(await page.locator('main > section > .title-row > h2').count(), sections);
+    assert.equal(await page.getByRole('navigation').getByRole('link').count(), sections);
   });
 });

@@ -1,8 +1,8 @@
-// The demo page as a visitor uses it.
+// The memory wall of the demo page as a visitor uses it.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { browserTest, numberAt, pressRun, root, withDemo } from './helpers/demo.mjs';
+import { browserTest, numberAt, pressRun, root, sectionReady, withDemo } from './helpers/demo.mjs';
 
 const headDim = 64;
 
@@ -16,7 +16,7 @@ function lastRow(page, tokens) {
   return page.evaluate(
     async ({ L, D }) => {
       const at = (/** @type {string} */ file) => import(new URL(file, document.baseURI).href);
-      const [{ normal }, { seeds }] = await Promise.all([at('data.js'), at('run.js')]);
+      const [{ normal }, { seeds }] = await Promise.all([at('parts/data.js'), at('sections/wall/run.js')]);
       const [q, k, v] = [seeds.query, seeds.key, seeds.value].map((seed) =>
         Float32Array.from({ length: L * D }, normal(seed)),
       );
@@ -141,14 +141,14 @@ browserTest('the keyboard alone sets, runs and stops', async () => {
   await withDemo({}, async ({ page, go }) => {
     await go('#tokens=256&causal=1&build=scalar');
     await page.locator('#run:enabled').waitFor();
-    await page.keyboard.press('Tab');
+    await page.locator('#tokens').focus();
     await page.keyboard.press('End');
-    assert.equal(await page.locator('#tokens').getAttribute('aria-valuetext'), '32\u202f768 tokens');
+    assert.equal(await page.locator('#tokens').getAttribute('aria-valuetext'), '65\u202f536 tokens');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Space');
     assert.equal(await page.locator('#causal').isChecked(), false);
-    assert.equal(new URL(page.url()).hash, '#tokens=32768&causal=0&build=scalar');
+    assert.equal(new URL(page.url()).hash, '#wall?tokens=65536&causal=0&build=scalar');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: 'Attending' }).waitFor();
@@ -164,33 +164,37 @@ browserTest('the address holds the settings, and nonsense in it is as nothing', 
       causal: await page.locator('#causal').isChecked(),
       build: await page.locator('#build').inputValue(),
     });
-    await go('#tokens=6144&causal=0&build=simd');
+    await go('#wall?tokens=6144&causal=0&build=simd');
+    await sectionReady(page, 'wall');
     assert.deepEqual(await setting(), { tokens: 6144, causal: false, build: 'simd' });
     await go();
+    await sectionReady(page, 'wall');
     const initial = await setting();
-    await go('#tokens=NaN&build=%3Cb%3E&other=1');
+    await go('#wall?tokens=NaN&build=%3Cb%3E&other=1');
+    await sectionReady(page, 'wall');
     assert.deepEqual(await setting(), initial);
     await page.evaluate(() => void (location.hash = '#tokens=1000&build=scalar'));
     await page.locator('#tokens-shown[data-value="1024"]').waitFor();
     assert.equal((await setting()).build, 'scalar');
     await page.locator('#tokens').focus();
     await page.keyboard.press('ArrowRight');
-    assert.equal(new URL(page.url()).hash, '#tokens=1536&causal=1&build=scalar');
+    assert.equal(new URL(page.url()).hash, '#wall?tokens=1536&causal=1&build=scalar');
   });
 });
 
 browserTest('the code on the page can be copied and runs as it stands', async () => {
   await withDemo({ context: { permissions: ['clipboard-read', 'clipboard-write'] } }, async ({ page, go }) => {
-    await go();
-    const code = (await page.locator('#code').textContent()) ?? '';
+    await go('#wall?tokens=1024');
+    await sectionReady(page, 'wall');
+    const code = (await page.locator('#wall-code').textContent()) ?? '';
     assert.ok(code.trim().split('\n').length <= 10);
-    await page.locator('#copy').click();
-    await page.locator('#copy', { hasText: 'Copied' }).waitFor();
+    await page.getByRole('button', { name: 'Copy the code of The memory wall' }).click();
+    await page.locator('#wall .code button', { hasText: 'Copied' }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), code);
     const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', code], {
       cwd: root,
       encoding: 'utf8',
     });
-    assert.match(printed, /\[ 1, 12, 1024, 64 \][\s\S]*MB with the (relaxed|simd|scalar) build/);
+    assert.match(printed, /\[ 1, 1, 1024, 64 \][\s\S]*MB with the (relaxed|simd|scalar) build/);
   });
 });

@@ -16,7 +16,8 @@ async function inPage(body, argument) {
   await withDemo({}, async ({ page, go, problems }) => {
     await go();
     await page.evaluate(async () => {
-      const names = ['blocks', 'check', 'data', 'format', 'pace', 'run', 'state'];
+      const wall = ['blocks', 'check', 'run', 'state'].map((name) => `sections/wall/${name}`);
+      const names = [...wall, ...['data', 'format', 'pace'].map((name) => `parts/${name}`)];
       const files = names.map((name) => import(new URL(`${name}.js`, document.baseURI).href));
       /** @type {any} */
       const parts = Object.assign({}, ...(await Promise.all(files)));
@@ -239,14 +240,14 @@ browserTest('data drawn in slices is the same for the same seed, normal, and fin
   assert.ok(Math.abs(mean) < 0.01 && Math.abs(variance - 1) < 0.02 && Math.abs(fourth - 3) < 0.15);
 });
 
-browserTest('settings survive the address, and numbers are written with three digits', async () => {
+browserTest('settings survive as texts, and numbers are written with three digits', async () => {
   const { trips, stops, texts } = await inPage(
-    ({ stops: all, builds, toHash, fromHash, sizeText, durationText, power, short }) => ({
+    ({ stops: all, builds, toTexts, fromTexts, sizeText, durationText, power, short }) => ({
       stops: all,
       trips: all.flatMap((/** @type {number} */ tokens) =>
         builds.flatMap((/** @type {string} */ build) =>
           [true, false].map((causal) => {
-            const back = fromHash(toHash({ tokens, causal, build }));
+            const back = fromTexts(toTexts({ tokens, causal, build }));
             return back.tokens === tokens && back.causal === causal && back.build === build;
           }),
         ),
@@ -259,8 +260,8 @@ browserTest('settings survive the address, and numbers are written with three di
       },
     }),
   );
-  assert.deepEqual([stops[0], stops.length, stops.at(-1)], [128, 17, 32_768]);
-  assert.ok(trips.length === 136 && trips.every(Boolean));
+  assert.deepEqual([stops[0], stops.length, stops.at(-1)], [128, 19, 65_536]);
+  assert.ok(trips.length === 152 && trips.every(Boolean));
   assert.deepEqual(texts, {
     sizes: ['0 bytes', '999 bytes', '1.00 KB', '65.5 KB', '1.00 MB', '33.6 MB', '4.29 GB'].map((text) =>
       text.replace(' ', '\u00a0'),

@@ -1,221 +1,37 @@
-// The page: its controls, and what happens when they are used.
+// The page. Each section is a folder of its own whose script is fetched when it comes near the window or is linked to.
+//
+// To add a section NAME:
+//
+// 1. An entry in sections.js: its name, titles, and a lead that is there before its script is.
+// 2. sections/NAME/section.js, which exports
+//
+//      export function mount(root, context) { … }      // may be async; root: an empty <div> below the section's title
+//
+//    and sections/NAME/style.css (may be empty). Rules there begin with #NAME. The heading (h2), the button "Link" and
+//    the place of the code are there already; headings inside are h3.
+// 3. context (scaffold/sections.js): `instance({ variant, threads })` → the shared Sdpa; `state`, this section's part of
+//    the address; `showCode(text)`, at most ten lines that run as they stand in Node; `announce(text)` for screen readers.
+// 4. parts/: `controls(specs, state, onChange)` builds sliders, choices and switches and keeps them in the address;
+//    `HeatMap` (heat-map.js), `LinePlot` (line-plot.js), `Pace` (slices: call `await pace.rest()` where `pace.left` is
+//    spent, so that no task is long; or compute by attentionAsync of an instance with threads), `normal(seed)` (data.js),
+//    numbers as text (format.js), files (download.js), elements (dom.js: make, makeSvg, byId, reducedMotion, onTheme).
+// 5. Tests: tests/browser/demo-NAME.test.mjs; `sectionReady(page, name)` of helpers/demo.mjs waits for data-state="ready".
+//
+// The policy in scripts/serve.mjs holds: no inline script, no style attribute in markup (element.style is allowed),
+// no other host. Colours come from style/base.css, and nothing is told by colour alone.
 
-import { AttentionError, chooseVariant, features } from 'sdpa';
-import { drawChart } from './chart.js';
-import { durationText, power, sizeText, whole } from './format.js';
-import { run } from './run.js';
-import { builds, fromHash, nearestStop, stops, toHash } from './state.js';
-import * as view from './view.js';
+import { byId } from './parts/dom.js';
+import { Permalinks } from './scaffold/permalink.js';
+import { makeNavigation, placeSections } from './scaffold/sections.js';
+import { sections } from './sections.js';
 
-const { byId, write } = view;
-
-const engine = features();
-const form = byId('form');
-const settings = /** @type {HTMLFieldSetElement} */ (byId('settings'));
-const tokensInput = /** @type {HTMLInputElement} */ (byId('tokens'));
-const causalInput = /** @type {HTMLInputElement} */ (byId('causal'));
-const buildInput = /** @type {HTMLSelectElement} */ (byId('build'));
-const button = /** @type {HTMLButtonElement} */ (byId('run'));
-const progress = /** @type {HTMLProgressElement} */ (byId('progress'));
-
-/** Bytes by number of tokens, of the runs so far. @type {Map<number, number>} */
-const measured = new Map();
-
-/** Of the run that is going on. @type {AbortController | null} */
-let running = null;
-
-start();
-
-function start() {
-  byId('status').classList.remove('starting');
-  tokensInput.max = String(stops.length - 1);
-  write('tokens-least', whole(stops[0]));
-  write('tokens-most', whole(stops[stops.length - 1]));
-  buildInput.append(...builds.map(buildOption));
-  view.showFeatures(engine);
-  takeSetting();
-  new ResizeObserver(drawLines).observe(byId('chart'));
-  window.addEventListener('hashchange', takeSetting);
-  settings.addEventListener('input', () => {
-    history.replaceState(null, '', toHash(setting()));
-    showSetting();
-  });
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    if (running) stop();
-    else void go();
-  });
-  document.addEventListener('keydown', ({ key }) => {
-    if (key === 'Escape') stop();
-  });
-  byId('copy').addEventListener('click', copyCode);
-  if (engine.webAssembly) {
-    button.disabled = false;
-    say('Ready. Run computes in this page; nothing is sent anywhere.');
-  } else {
-    say('This browser has no WebAssembly, or it is switched off. sdpa cannot run here without it.', true);
-  }
-}
-
-/** @param {import('./run.js').Setting['build']} build */
-function buildOption(build) {
-  const option = new Option(build, build);
-  try {
-    const chosen = chooseVariant(engine, { variant: build });
-    if (build === 'auto') option.text = `auto: ${chosen}`;
-  } catch {
-    option.disabled = true;
-    option.text = `${build}: not in this engine`;
-  }
-  return option;
-}
-
-/** @returns {import('./run.js').Setting} */
-function setting() {
-  return {
-    tokens: stops[Number(tokensInput.value)],
-    causal: causalInput.checked,
-    build: builds[Math.max(0, buildInput.selectedIndex)],
-  };
-}
-
-/** The address's setting into the controls. */
-function takeSetting() {
-  if (running) return;
-  const { tokens, causal, build } = fromHash(location.hash);
-  tokensInput.value = String(nearestStop(tokens));
-  causalInput.checked = causal;
-  buildInput.value = build;
-  // A link from an engine that has more than this one.
-  if (buildInput.selectedOptions[0]?.disabled) buildInput.value = 'auto';
-  showSetting();
-}
-
-function showSetting() {
-  const { tokens } = setting();
-  write('tokens-shown', whole(tokens), tokens);
-  tokensInput.setAttribute('aria-valuetext', `${whole(tokens)} tokens`);
-  view.showVisited(0);
-  view.showMemory(tokens, measured.get(tokens));
-  drawLines();
-}
-
-function drawLines() {
-  const chart = byId('chart');
-  const lines = drawChart(Math.max(280, chart.clientWidth), {
-    tokens: stops,
-    curves: [
-      { name: 'plain: the L × L scores', kind: 'plain', bytes: view.plainBytes },
-      { name: 'sdpa', kind: 'ours', bytes: view.arrayBytes },
-    ],
-    measured,
-    here: setting().tokens,
-  });
-  chart.replaceChildren(lines);
-}
-
-/**
- * @param {string} text
- * @param {boolean} [isBad]
- */
-function say(text, isBad = false) {
-  write('status', text);
-  byId('status').classList.toggle('bad', isBad);
-}
-
-async function go() {
-  const chosen = setting();
-  const controller = new AbortController();
-  running = controller;
-  settings.disabled = true;
-  button.textContent = 'Stop';
-  button.dataset.running = '';
-  byId('results').hidden = true;
-  view.showVisited(0);
-  phaseSaid = null;
-  let reached = 0;
-  try {
-    const outcome = await run(chosen, {
-      signal: controller.signal,
-      onProgress: (now) => {
-        reached = now.fraction;
-        showProgress(now, chosen.tokens);
-      },
-    });
-    measured.set(chosen.tokens, view.heldBytes(outcome));
-    showSetting();
-    view.showVisited(1);
-    view.showOutcome(chosen, outcome);
-    progress.value = 1;
-    say(summary(chosen, outcome), !(outcome.maxError <= view.errorBound));
-  } catch (error) {
-    progress.value = 0;
-    if (controller.signal.aborted) say(`Stopped at ${Math.floor(100 * reached)} % of this step.`);
-    else say(explain(error), true);
-  } finally {
-    running = null;
-    settings.disabled = false;
-    button.textContent = 'Run';
-    delete button.dataset.running;
-  }
-}
-
-function stop() {
-  running?.abort();
-}
-
-const doing = {
-  load: () => 'Loading the build',
-  draw: () => 'Drawing query, key and value',
-  attend: (/** @type {number} */ tokens) =>
-    `Attending: ${whole(tokens)} × ${whole(tokens)} scores, none of them stored`,
-  check: () => 'Checking rows against float64',
-};
-
-/** @type {import('./run.js').Progress['phase'] | null} */
-let phaseSaid = null;
-
-/**
- * @param {import('./run.js').Progress} now
- * @param {number} tokens
- */
-function showProgress({ phase, fraction, rows }, tokens) {
-  progress.value = fraction;
-  // Said once for each step: a screen reader reads every change.
-  if (phase !== phaseSaid) say(`${doing[phase](tokens)} …`);
-  phaseSaid = phase;
-  view.showVisited(rows / tokens);
-}
-
-/**
- * @param {import('./run.js').Setting} chosen
- * @param {import('./run.js').Outcome} outcome
- */
-function summary({ tokens, causal }, outcome) {
-  return (
-    `Done: ${whole(tokens)} tokens${causal ? ', causal' : ''}, in ${durationText(outcome.milliseconds)} and ` +
-    `${sizeText(view.heldBytes(outcome))}; largest error ${power(outcome.maxError)}.`
-  );
-}
-
-/** @param {unknown} error */
-function explain(error) {
-  const text = error instanceof Error ? error.message : String(error);
-  return AttentionError.is(error) && error.code === 'out-of-memory'
-    ? `This browser has too little memory for the run: ${text}.`
-    : `The run failed: ${text}`;
-}
-
-async function copyCode() {
-  const code = byId('code');
-  const text = code.textContent ?? '';
-  try {
-    await navigator.clipboard.writeText(text);
-    write('copy', 'Copied');
-  } catch {
-    // No clipboard on this page: the selection is one key away from it.
-    getSelection()?.selectAllChildren(code);
-    write('copy', 'Selected');
-  }
-  setTimeout(() => write('copy', 'Copy'), 2000);
-}
+const links = new Permalinks(
+  sections.map(({ name }) => name),
+  (name) => void placed.visit(name),
+);
+const placed = placeSections(sections, links);
+byId('starting').remove();
+byId('sections').append(...placed.elements);
+byId('sections').before(makeNavigation(sections, placed.elements));
+links.take();
+placed.watch();

@@ -122,6 +122,20 @@ function watch() {
 }
 
 /**
+ * Waits until a section of the page has started.
+ * @param {import('playwright-core').Page} page
+ * @param {string} name
+ * @returns the section
+ */
+export async function sectionReady(page, name) {
+  const section = page.locator(`#${name}`);
+  await section.scrollIntoViewIfNeeded();
+  await page.locator(`#${name}:is([data-state='ready'], [data-state='failed'])`).waitFor();
+  assert.equal(await section.getAttribute('data-state'), 'ready', (await section.innerText()).slice(-300));
+  return section;
+}
+
+/**
  * Presses Run and waits for the end, or for the error.
  * @param {import('playwright-core').Page} page
  * @returns {Promise<{ frames: number, longTasks: number[] }>} of this run

@@ -1,11 +1,11 @@
 // Memory against tokens on two logarithmic axes, as SVG.
 
-import { sizeText, whole } from './format.js';
+import { sizeText, whole } from '../../parts/format.js';
 
 const height = 300;
 const margin = { top: 16, right: 14, bottom: 48, left: 62 };
 const leastBytes = 1e4;
-const mostBytes = 1e10;
+const mostBytes = 1e11;
 
 /**
  * @typedef {object} Curve

@@ -68,7 +68,7 @@ export class BlockPlan {
  *   tensors of shape (tokens, headDim) that live in the instance
  * @param {Float32Array} out (tokens, headDim), receives the result
  * @param {BlockPlan} plan
- * @param {import('./pace.js').Pace} pace
+ * @param {import('../../parts/pace.js').Pace} pace
  * @param {(rows: number, scores: number) => void} [onProgress] rows done so far, share of the scores done so far
  * @returns {Promise<{ milliseconds: number, blocks: number }>} the time spent inside sdpa.attention()
  */

@@ -1,10 +1,10 @@
-// One run of the page: load a build, draw Q, K and V, attend, check. Knows nothing of the page itself.
+// One run of the section: load a build, draw Q, K and V, attend, check. Knows nothing of the page itself.
 
 import { load } from 'sdpa';
 import { attendInBlocks, BlockPlan } from './blocks.js';
 import { checkRows, sampleRows } from './check.js';
-import { fillNormal } from './data.js';
-import { Pace } from './pace.js';
+import { fillNormal } from '../../parts/data.js';
+import { Pace } from '../../parts/pace.js';
 
 export const headDim = 64;
 

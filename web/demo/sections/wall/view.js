@@ -1,6 +1,7 @@
-// What the page shows of a setting and of a run.
+// What the section shows of a setting and of a run.
 
-import { duration, durationText, power, short, size, sizeText, whole } from './format.js';
+import { byId } from '../../parts/dom.js';
+import { duration, durationText, power, short, size, sizeText, whole } from '../../parts/format.js';
 import { headDim } from './run.js';
 
 /** Largest error that the float32 kernels may have on numbers of this kind. */
@@ -14,17 +15,6 @@ export const arrayBytes = (tokens) => 4 * tokens * headDim * Float32Array.BYTES_
 
 /** Everything that a run held at once. @param {import('./run.js').Outcome} outcome */
 export const heldBytes = ({ memory, output }) => memory.peak + output;
-
-/**
- * @template {HTMLElement} [E=HTMLElement]
- * @param {string} id
- * @returns {E}
- */
-export function byId(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element #${id}`);
-  return /** @type {E} */ (found);
-}
 
 /**
  * @param {string} id

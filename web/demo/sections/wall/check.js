@@ -1,6 +1,6 @@
 // Rows of an attention output, computed again from the definition in float64.
 
-import { uniform } from './data.js';
+import { uniform } from '../../parts/data.js';
 
 /** Keys between two looks at the clock. */
 const chunk = 1024;
@@ -33,7 +33,7 @@ export function sampleRows(tokens, count, seed) {
  * One row of softmax(Q·Kᵀ/√D)·V, every step in float64.
  * @param {Problem} problem
  * @param {number} row
- * @param {import('./pace.js').Pace} pace
+ * @param {import('../../parts/pace.js').Pace} pace
  * @returns {Promise<Float64Array>} (headDim)
  */
 export async function referenceRow({ query, key, value, tokens, headDim, causal }, row, pace) {
@@ -68,7 +68,7 @@ export async function referenceRow({ query, key, value, tokens, headDim, causal 
  * @param {Problem} problem
  * @param {Float32Array} out (tokens, headDim)
  * @param {readonly number[]} rows
- * @param {import('./pace.js').Pace} pace
+ * @param {import('../../parts/pace.js').Pace} pace
  * @param {(fraction: number) => void} [onProgress]
  * @returns {Promise<{ maxError: number, row: number }>} NaN where a number of `out` is none; `row` is where it is largest
  */
@@ -93,7 +93,7 @@ export async function checkRows(problem, out, rows, pace, onProgress) {
 
 /**
  * @param {number} count
- * @param {import('./pace.js').Pace} pace
+ * @param {import('../../parts/pace.js').Pace} pace
  * @param {(from: number, to: number) => void} work
  */
 async function chunks(count, pace, work) {

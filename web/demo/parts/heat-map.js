@@ -1,0 +1,362 @@
+// A map of numbers, query by key: for the eye, the keyboard and the ear.
+
+import { makeScale, scaleNames } from './colour-scale.js';
+import { dataTable, most as tableMost } from './data-table.js';
+import { freshId, make, onTheme } from './dom.js';
+import { csvText, downloadCsv, downloadPng } from './download.js';
+import { drawMap, tickMargin } from './heat-map-draw.js';
+import { cellSize, reveal, zoom } from './heat-map-view.js';
+import { currentPalette, steps } from './palette.js';
+
+/** Height of the cells at most, in CSS pixels. */
+const tallest = 460;
+
+/**
+ * @typedef {object} HeatMapOptions
+ * @property {string} label what is shown, for the title of tables and for screen readers
+ * @property {string} file name of exported files
+ * @property {(row: number) => string} [rowName] 'query 3'
+ * @property {(column: number) => string} [columnName] 'key 7'
+ * @property {(row: number) => string} [rowTick] along the side; the number where absent
+ * @property {(column: number) => string} [columnTick]
+ * @property {(value: number) => string} [format] of a number in words and tables
+ * @property {string} [maskedText] of a masked cell
+ * @property {number} [height] of the cells at most, in CSS pixels
+ * @property {readonly import('./colour-scale.js').ScaleName[]} [scales] that can be chosen
+ * @property {(cell: { row: number, column: number, isFirst: boolean }) => void} [onPick] by Enter, Space, a click, or while dragging
+ *   (isFirst: the cell at which it began). Without it, dragging moves a map that is zoomed
+ * @property {(cell: { row: number, column: number }) => void} [onFocus] another cell has the focus or the pointer
+ * @property {(view: import('./heat-map-view.js').View) => void} [onView] another part is shown
+ */
+
+/** @param {number} value */
+export const shortNumber = (value) =>
+  value === 0
+    ? '0'
+    : Math.abs(value) >= 0.001 && Math.abs(value) < 1000
+      ? String(+value.toPrecision(3))
+      : value.toExponential(1);
+
+export class HeatMap {
+  /** Put it into the page. @type {HTMLElement} */
+  element;
+  /** @type {import('./heat-map-view.js').View} */
+  view = { row: 0, column: 0, rows: 1, columns: 1 };
+  focus = { row: 0, column: 0 };
+  /** @type {import('./colour-scale.js').MapValues} */
+  map = { rows: 1, columns: 1, values: [0] };
+
+  #options;
+  #canvas = make('canvas', { 'aria-hidden': 'true' });
+  #stage = make('div', { class: 'map-stage', tabindex: 0, role: 'application', 'aria-roledescription': 'heat map' });
+  #bar = make('canvas', { width: 128, height: 1, 'aria-hidden': 'true' });
+  #legend = make('span', { class: 'map-range' });
+  #readout = make('output', { class: 'map-readout' });
+  #said = make('span', { class: 'visually-hidden', 'aria-live': 'polite' });
+  #table = make('div', { hidden: true });
+  #scale = make('select');
+  #maskedKey = make('span', { class: 'map-masked-key', hidden: true }, 'masked');
+  #cell = { cellWidth: 1, cellHeight: 1, margin: { left: 0, top: 0 } };
+  #hasFocus = false;
+  #isPending = false;
+
+  /** @param {HeatMapOptions} options */
+  constructor(options) {
+    this.#options = {
+      rowName: (/** @type {number} */ i) => `query ${i}`,
+      columnName: (/** @type {number} */ j) => `key ${j}`,
+      rowTick: String,
+      columnTick: String,
+      format: shortNumber,
+      maskedText: 'masked',
+      height: tallest,
+      scales: /** @type {const} */ (['linear', 'log', 'row']),
+      ...options,
+    };
+    const help = freshId('map-help');
+    this.#stage.setAttribute('aria-label', options.label);
+    this.#stage.setAttribute('aria-describedby', help);
+    this.#stage.append(this.#canvas);
+    this.#stage.classList.toggle('paints', options.onPick !== undefined);
+    const picks = options.onPick ? ' Enter or Space changes the cell.' : '';
+    this.element = make(
+      'div',
+      { class: 'map' },
+      this.#stage,
+      make(
+        'p',
+        { id: help, class: 'visually-hidden' },
+        `Arrow keys move over the cells, Home and End to the ends of a row, plus and minus zoom, zero shows all.${picks}`,
+      ),
+      make('p', { class: 'map-line' }, this.#readout, this.#said),
+      make('p', { class: 'map-line note' }, this.#bar, this.#legend, this.#maskedKey),
+      this.#makeTools(),
+      this.#table,
+    );
+    this.#listen();
+    new ResizeObserver(() => this.redraw()).observe(this.#stage);
+    onTheme(() => this.redraw());
+  }
+
+  /** @returns {import('./colour-scale.js').ScaleName} */
+  get scale() {
+    return /** @type {any} */ (this.#scale.value);
+  }
+
+  set scale(name) {
+    this.#scale.value = name;
+    this.redraw();
+  }
+
+  /**
+   * Shows other numbers; the view and the focus stay where the sizes do.
+   * @param {import('./colour-scale.js').MapValues} map
+   */
+  show(map) {
+    const isSameSize = map.rows === this.map.rows && map.columns === this.map.columns;
+    this.map = map;
+    if (!isSameSize) {
+      this.view = { row: 0, column: 0, rows: map.rows, columns: map.columns };
+      this.focus = {
+        row: Math.min(this.focus.row, map.rows - 1),
+        column: Math.min(this.focus.column, map.columns - 1),
+      };
+    }
+    this.#maskedKey.hidden = !map.masked;
+    this.#tell(false);
+    if (!this.#table.hidden) this.#fillTable();
+    this.redraw();
+  }
+
+  /** Draws at the next frame, once however often it is asked for. */
+  redraw() {
+    if (this.#isPending) return;
+    this.#isPending = true;
+    requestAnimationFrame(() => {
+      this.#isPending = false;
+      this.#draw();
+    });
+  }
+
+  /** @param {number} row @param {number} column @param {boolean} [isSaid] by a screen reader */
+  focusCell(row, column, isSaid = false) {
+    const { rows, columns } = this.map;
+    this.focus = { row: Math.min(rows - 1, Math.max(0, row)), column: Math.min(columns - 1, Math.max(0, column)) };
+    const view = reveal(this.view, this.map, this.focus);
+    if (view.row !== this.view.row || view.column !== this.view.column) this.#setView(view);
+    this.#tell(isSaid);
+    this.#options.onFocus?.(this.focus);
+    this.redraw();
+  }
+
+  /** @param {number} factor above 1 = closer; 0 = everything */
+  zoom(factor) {
+    const { rows, columns } = this.map;
+    this.#setView(factor === 0 ? { row: 0, column: 0, rows, columns } : zoom(this.view, this.map, factor, this.focus));
+  }
+
+  /** What a cell says. @param {number} row @param {number} column */
+  textOf(row, column) {
+    const { map } = this;
+    const { rowName, columnName, format, maskedText } = this.#options;
+    const at = row * map.columns + column;
+    return `${rowName(row)}, ${columnName(column)}: ${map.masked?.[at] ? maskedText : format(map.values[at])}`;
+  }
+
+  /** The cells in view as CSV: a line for each, query, key, number. */
+  csv() {
+    const { map, view } = this;
+    const lines = [];
+    for (let i = view.row; i < view.row + view.rows; i++) {
+      for (let j = view.column; j < view.column + view.columns; j++) {
+        lines.push([i, j, map.values[i * map.columns + j]]);
+      }
+    }
+    return csvText(['query', 'key', 'value'], lines);
+  }
+
+  /** @param {import('./heat-map-view.js').View} view */
+  #setView(view) {
+    this.view = view;
+    this.#stage.classList.toggle('zoomed', view.rows < this.map.rows || view.columns < this.map.columns);
+    this.#options.onView?.(view);
+    if (!this.#table.hidden) this.#fillTable();
+    this.redraw();
+  }
+
+  /** @param {boolean} isSaid */
+  #tell(isSaid) {
+    const text = this.textOf(this.focus.row, this.focus.column);
+    this.#readout.textContent = text;
+    if (isSaid) this.#said.textContent = text;
+  }
+
+  #draw() {
+    const { clientWidth } = this.#stage;
+    const canvas = this.#canvas.getContext('2d');
+    if (clientWidth === 0 || !canvas) return;
+    const { map, view } = this;
+    const { rowTick, columnTick, height } = this.#options;
+    const margin = tickMargin(canvas, view, rowTick, columnTick);
+    const cell = cellSize(view, clientWidth - margin.left - 4, height);
+    this.#cell = { ...cell, margin };
+    const wide = Math.ceil(margin.left + view.columns * cell.cellWidth + 4);
+    const high = Math.ceil(margin.top + view.rows * cell.cellHeight + 4);
+    this.#canvas.width = Math.round(wide * devicePixelRatio);
+    this.#canvas.height = Math.round(high * devicePixelRatio);
+    this.#canvas.style.width = `${wide}px`;
+    this.#canvas.style.height = `${high}px`;
+    canvas.scale(devicePixelRatio, devicePixelRatio);
+    const { place, least, most } = makeScale(map, this.scale);
+    const focus = this.#hasFocus ? this.focus : null;
+    drawMap(canvas, { map, view, place, ...this.#cell, focus, rowTick, columnTick, cellText });
+    this.#drawLegend(least, most);
+  }
+
+  /** @param {number} least @param {number} most */
+  #drawLegend(least, most) {
+    const { format } = this.#options;
+    const name = scaleNames[this.scale];
+    this.#legend.textContent =
+      this.scale === 'row' ? `least to largest of ${name}` : `${format(least)} to ${format(most)}, ${name}`;
+    const bar = this.#bar.getContext('2d');
+    if (!bar) return;
+    const palette = currentPalette();
+    const picture = new ImageData(this.#bar.width, 1);
+    for (let x = 0; x < picture.width; x++) {
+      const step = 4 * Math.round((x / (picture.width - 1)) * (steps - 1));
+      picture.data.set(palette.subarray(step, step + 4), 4 * x);
+    }
+    bar.putImageData(picture, 0, 0);
+  }
+
+  #makeTools() {
+    const { label, file, scales } = this.#options;
+    const button = (/** @type {string} */ text, /** @type {string} */ name, /** @type {() => void} */ onclick) =>
+      make('button', { type: 'button', class: 'quiet', 'aria-label': `${name}: ${label}`, onclick }, text);
+    const table = button('Table', 'Show as table', () => {
+      this.#table.hidden = !this.#table.hidden;
+      table.setAttribute('aria-expanded', String(!this.#table.hidden));
+      if (!this.#table.hidden) this.#fillTable();
+    });
+    table.setAttribute('aria-expanded', 'false');
+    this.#scale.append(...scales.map((name) => new Option(scaleNames[name], name)));
+    this.#scale.addEventListener('input', () => this.redraw());
+    return make(
+      'div',
+      { class: 'map-tools', role: 'group', 'aria-label': `Tools of the map: ${label}` },
+      make('label', { hidden: scales.length < 2 }, make('span', {}, 'Scale '), this.#scale),
+      button('−', 'Zoom out', () => this.zoom(1 / 2)),
+      button('+', 'Zoom in', () => this.zoom(2)),
+      button('All', 'Show all', () => this.zoom(0)),
+      table,
+      button('PNG', 'Save as PNG', () => void downloadPng(this.#canvas, file)),
+      button('CSV', 'Save the cells in view as CSV', () => downloadCsv(this.csv(), file)),
+    );
+  }
+
+  #fillTable() {
+    const { map, view } = this;
+    const { label, rowName, columnName, format, maskedText } = this.#options;
+    const rows = Array.from({ length: Math.min(tableMost, view.rows) }, (_, i) => view.row + i);
+    const columns = Array.from({ length: Math.min(tableMost, view.columns) }, (_, j) => view.column + j);
+    const isCut = rows.length < view.rows || columns.length < view.columns;
+    const table = dataTable({
+      caption: isCut ? `${label}: the first ${rows.length} by ${columns.length} cells in view` : label,
+      corner: 'query',
+      rows: rows.map(rowName),
+      columns: columns.map(columnName),
+      cell: (i, j) => {
+        const at = rows[i] * map.columns + columns[j];
+        return map.masked?.[at] ? maskedText : format(map.values[at]);
+      },
+    });
+    this.#table.replaceChildren(table);
+  }
+
+  #listen() {
+    const stage = this.#stage;
+    const focused = (/** @type {boolean} */ has) => () => {
+      this.#hasFocus = has;
+      this.redraw();
+    };
+    stage.addEventListener('focus', focused(true));
+    stage.addEventListener('blur', focused(false));
+    stage.addEventListener('keydown', (event) => {
+      if (event.altKey || event.metaKey || !this.#press(event.key, event.ctrlKey)) return;
+      event.preventDefault();
+    });
+    /** The cell and the view at which dragging began. @type {{ row: number, column: number, view: import('./heat-map-view.js').View } | null} */
+    let drag = null;
+    stage.addEventListener('pointerdown', (event) => {
+      const cell = this.#cellAt(event);
+      if (!cell || event.button !== 0) return;
+      drag = { ...cell, view: this.view };
+      this.focusCell(cell.row, cell.column);
+      this.#options.onPick?.({ ...cell, isFirst: true });
+    });
+    stage.addEventListener('pointermove', (event) => {
+      const cell = this.#cellAt(event);
+      if (!cell) return;
+      if (drag && !this.#options.onPick) {
+        const row = this.view.row + drag.row - cell.row;
+        const column = this.view.column + drag.column - cell.column;
+        const { rows, columns } = this.view;
+        const moved = reveal(this.view, this.map, { row, column });
+        this.#setView(reveal(moved, this.map, { row: row + rows - 1, column: column + columns - 1 }));
+      } else if (cell.row !== this.focus.row || cell.column !== this.focus.column) {
+        this.focusCell(cell.row, cell.column);
+        if (drag) this.#options.onPick?.({ ...cell, isFirst: false });
+      }
+    });
+    for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => (drag = null));
+  }
+
+  /**
+   * @param {string} key
+   * @param {boolean} control
+   * @returns {boolean} whether the map takes it
+   */
+  #press(key, control) {
+    const { row, column } = this.focus;
+    const { rows, columns } = this.map;
+    const page = Math.max(1, Math.floor(this.view.rows / 2));
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      ArrowLeft: () => this.focusCell(row, column - 1, true),
+      ArrowRight: () => this.focusCell(row, column + 1, true),
+      ArrowUp: () => this.focusCell(row - 1, column, true),
+      ArrowDown: () => this.focusCell(row + 1, column, true),
+      PageUp: () => this.focusCell(row - page, column, true),
+      PageDown: () => this.focusCell(row + page, column, true),
+      Home: () => this.focusCell(control ? 0 : row, 0, true),
+      End: () => this.focusCell(control ? rows - 1 : row, columns - 1, true),
+      '+': () => this.zoom(2),
+      '=': () => this.zoom(2),
+      '-': () => this.zoom(1 / 2),
+      0: () => this.zoom(0),
+    };
+    const { onPick } = this.#options;
+    if (onPick) {
+      actions.Enter = actions[' '] = () => {
+        onPick({ row, column, isFirst: true });
+        this.#tell(true);
+      };
+    }
+    actions[key]?.();
+    return key in actions;
+  }
+
+  /** @param {PointerEvent} event */
+  #cellAt({ clientX, clientY }) {
+    const { left, top } = this.#canvas.getBoundingClientRect();
+    const { cellWidth, cellHeight, margin } = this.#cell;
+    const i = Math.floor((clientY - top - margin.top) / cellHeight);
+    const j = Math.floor((clientX - left - margin.left) / cellWidth);
+    if (i < 0 || j < 0 || i >= this.view.rows || j >= this.view.columns) return null;
+    return { row: this.view.row + i, column: this.view.column + j };
+  }
+}
+
+/** @param {number} value */
+const cellText = (value) => (Number.isInteger(value) ? String(value) : value.toFixed(Math.abs(value) < 10 ? 2 : 0));
