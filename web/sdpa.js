@@ -11,6 +11,8 @@ import { attentionBackwardAsync } from './gradients/async.js';
 import { attentionBackward } from './gradients.js';
 import { createKVCache } from './kv-cache/index.js';
 import { multiHeadAttention } from './layers/multi-head-attention.js';
+import { windowAttention2dAsync } from './layers/window-async.js';
+import { windowAttention2d } from './layers/window-attention-2d.js';
 import { masks } from './masks/index.js';
 import { merge } from './merge.js';
 import { Pool } from './pool/pool.js';
@@ -241,6 +243,37 @@ export class Sdpa {
    */
   multiHeadAttention(options) {
     return multiHeadAttention(this.#runtime, options);
+  }
+
+  /**
+   * Attention within the windows of an image, as in Swin Transformer: tokens see those of their window, and with `shift` those of it that
+   * were neighbours before the shift. Padding and what came round the border are not masked but left out, so that they take no time and
+   * cannot reach the result.
+   * @template {import('./layers/window-call.js').WindowAttention2dOptions} O
+   * @param {TensorLike | SdpaTensor} query (B, Hq, height·width, D), (Hq, height·width, D) or (height·width, D); with `layout: 'blhd'`
+   *   (B, height·width, Hq, D): an image (B, height, width, C) as it lies
+   * @param {TensorLike | SdpaTensor} key with Hkv heads, which Hq is a multiple of
+   * @param {TensorLike | SdpaTensor} value
+   * @param {O} options
+   * @returns {import('./layers/window-attention-2d.js').WindowAttention2dResult<O>} `out` and, as asked for, `lse`, in the order of the
+   *   query's tokens
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  windowAttention2d(query, key, value, options) {
+    return /** @type {any} */ (windowAttention2d(this.#runtime, query, key, value, options));
+  }
+
+  /**
+   * windowAttention2d() on workers, as attentionAsync() is attention(): the same bits.
+   * @template {import('./layers/window-async.js').WindowAttention2dAsyncOptions} O
+   * @param {TensorLike | SdpaTensor} query
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {O} options those of windowAttention2d(), `signal` and `onProgress`
+   * @returns {Promise<import('./layers/window-attention-2d.js').WindowAttention2dResult<O>>} rejects as attentionAsync() does
+   */
+  windowAttention2dAsync(query, key, value, options) {
+    return /** @type {any} */ (windowAttention2dAsync(this.#runtime, this.#pool, this, query, key, value, options));
   }
 
   /** Makers of masks for the option `blockMask`, and what can be done with masks. */

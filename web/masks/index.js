@@ -5,7 +5,8 @@ import { bigbird } from './bigbird.js';
 import { fromDense, toDense } from './dense.js';
 import { documents } from './documents.js';
 import { longformer } from './longformer.js';
-import { causal, chunk, prefix, window } from './positional.js';
+import { neighborhood } from './neighborhood.js';
+import { causal, chunk, dilated, prefix, window } from './positional.js';
 import { stats } from './stats.js';
 import { swin } from './swin.js';
 
@@ -14,6 +15,7 @@ import { swin } from './swin.js';
  * @typedef {import('./bigbird.js').BigbirdOptions} BigbirdOptions
  * @typedef {import('./block-mask.js').BlockMask} BlockMask
  * @typedef {import('./longformer.js').LongformerOptions} LongformerOptions
+ * @typedef {import('./neighborhood.js').NeighborhoodOptions} NeighborhoodOptions
  * @typedef {import('./stats.js').MaskStats} MaskStats
  * @typedef {import('./swin.js').SwinOptions} SwinOptions
  */
@@ -22,11 +24,13 @@ import { swin } from './swin.js';
 export const masks = /* @__PURE__ */ Object.freeze({
   causal,
   window,
+  dilated,
   chunk,
   prefix,
   documents,
   longformer,
   bigbird,
+  neighborhood,
   swin,
   and,
   or,

@@ -1,21 +1,25 @@
-// Longformer (Beltagy et al. 2020): a sliding window, and tokens that see everything and are seen by everyone.
+// Longformer (Beltagy et al. 2020): a sliding window, with gaps where it is dilated, and tokens that see everything and are seen by
+// everyone.
 
 import { readNamed } from '../named-options.js';
 import { flag } from '../option-values.js';
 import { readSize, wholeNumber, wholeNumbers } from './arguments.js';
+import { addBoth, GlobalTokens } from './span-lists.js';
 import { fromSpans } from './spans.js';
 
 /**
  * Options of longformer().
  * @typedef {object} LongformerOptions
- * @property {number} window tokens on each side that a query sees besides itself
+ * @property {number} window keys on each side that a query sees besides itself
+ * @property {number | readonly number[] | Int32Array} [dilation] from one key of the window to the next, in tokens; 1 where absent. A list
+ *   has one number for each head, and makes a mask of as many heads
  * @property {readonly number[] | Int32Array} [globalTokens] indices of the tokens that see all and are seen by all;
  *   none where absent
  * @property {boolean} [causal] leaves the keys up to the query's own position alone
  */
 
 /**
- * |i - j| <= window, or i or j is a global token; with `causal` also j <= i.
+ * i - j is a multiple of dilation and |i - j| <= window·dilation, or i or j is a global token; with `causal` also j <= i.
  * @param {number} length of the sequence, L = S
  * @param {LongformerOptions} options
  * @returns {import('./block-mask.js').BlockMask}
@@ -23,29 +27,43 @@ import { fromSpans } from './spans.js';
  */
 export function longformer(length, options) {
   const size = readSize('longformer length', length);
-  const fields = readNamed('longformer', options, ['window', 'globalTokens', 'causal']);
+  const fields = readNamed('longformer', options, ['window', 'dilation', 'globalTokens', 'causal']);
   const reach = wholeNumber('longformer window', fields.window, 0, Number.MAX_SAFE_INTEGER);
-  const tokens = wholeNumbers('longformer globalTokens', fields.globalTokens ?? [], 0, size - 1).sort();
+  const dilations = readDilations(fields.dilation ?? 1);
+  const globals = new GlobalTokens('longformer globalTokens', fields.globalTokens, size);
   const isCausal = flag('longformer causal', fields.causal ?? false);
-  const isGlobal = new Uint8Array(size);
-  for (const token of tokens) isGlobal[token] = 1;
-  // Runs of neighbouring global tokens.
-  const starts = tokens.filter((token) => token === 0 || !isGlobal[token - 1]);
-  const ends = starts.map((start) => {
-    let end = start;
-    while (end < size && isGlobal[end]) end++;
-    return end;
-  });
-  return fromSpans({ rows: size, columns: size, batch: 1, heads: 1 }, (spans, i) => {
+  return fromSpans({ rows: size, columns: size, batch: 1, heads: dilations.length }, (spans, i, _, h) => {
     const end = isCausal ? i + 1 : size;
-    if (isGlobal[i]) {
-      spans.add(0, end);
-      return;
-    }
-    const from = i - reach;
-    let k = 0;
-    for (; k < starts.length && starts[k] < from; k++) spans.add(starts[k], Math.min(ends[k], end));
-    spans.add(from, Math.min(i + reach + 1, end));
-    for (; k < starts.length && starts[k] < end; k++) spans.add(starts[k], Math.min(ends[k], end));
+    if (globals.has(i)) spans.add(0, end);
+    else addBoth(spans, near(i, reach, reach, dilations[h], end), globals.spans, end);
   });
+}
+
+/** @param {any} given */
+function readDilations(given) {
+  const most = 2 ** 31 - 1;
+  if (typeof given === 'number') return [wholeNumber('longformer dilation', given, 1, most)];
+  const dilations = wholeNumbers('longformer dilation', given, 1, most);
+  // One number at least: no heads is no mask.
+  if (dilations.length === 0) wholeNumber('longformer dilation: its length', 0, 1, most);
+  return dilations;
+}
+
+/**
+ * Spans of the keys p - left·dilation, …, p - dilation, p, p + dilation, …, p + right·dilation of 0 ... end - 1.
+ * @param {number} p
+ * @param {number} left keys before the own position
+ * @param {number} right keys behind it
+ * @param {number} dilation
+ * @param {number} end
+ * @returns {number[]} in ascending order: from, to, from, to, …
+ */
+export function near(p, left, right, dilation, end) {
+  if (dilation === 1) return [p - left, p + right + 1];
+  /** @type {number[]} */
+  const spans = [];
+  const before = Math.min(left, Math.floor(p / dilation));
+  const behind = Math.min(right, Math.floor((end - 1 - p) / dilation));
+  for (let k = -before; k <= behind; k++) spans.push(p + k * dilation, p + k * dilation + 1);
+  return spans;
 }

@@ -4,6 +4,7 @@ import { rangeError } from '../errors.js';
 import { windowBounds } from '../option-values.js';
 import { arrayKind } from '../tensor.js';
 import { readOffsets, readSize, wholeNumber, wholeNumbers } from './arguments.js';
+import { near } from './longformer.js';
 import { fromSpans } from './spans.js';
 
 /**
@@ -16,10 +17,11 @@ import { fromSpans } from './spans.js';
  * @param {unknown} givenRows
  * @param {unknown} givenColumns
  * @param {unknown} position
- * @param {(p: number, b: number) => [number, number]} span the columns of the row at p: from the first, to the one after the last
+ * @param {(p: number, b: number, columns: number) => number[]} spansOf the columns of the row at p: from the first, to the one after the
+ *   last, and so on, in ascending order
  * @param {number} [batch] batch rows of the mask; those of the offsets where it is 1
  */
-function fromPositions(name, givenRows, givenColumns, position, span, batch = 1) {
+function fromPositions(name, givenRows, givenColumns, position, spansOf, batch = 1) {
   const rows = readSize(`${name} rows`, givenRows);
   const columns = readSize(`${name} columns`, givenColumns);
   const offsets = readOffsets(name, rows, columns, position);
@@ -28,8 +30,8 @@ function fromPositions(name, givenRows, givenColumns, position, span, batch = 1)
   }
   const sizes = { rows, columns, batch: batch === 1 ? offsets.length : batch, heads: 1 };
   return fromSpans(sizes, (spans, i, b) => {
-    const [from, to] = span(i + offsets[offsets.length === 1 ? 0 : b], b);
-    spans.add(from, to);
+    const list = spansOf(i + offsets[offsets.length === 1 ? 0 : b], b, columns);
+    for (let k = 0; k < list.length; k += 2) spans.add(list[k], list[k + 1]);
   });
 }
 
@@ -57,6 +59,23 @@ export function causal(rows, columns = rows, position = undefined) {
 export function window(rows, columns, bounds, position) {
   const [left, right] = windowBounds(bounds);
   return fromPositions('window', rows, columns, position, (p) => [p - left, p + right + 1]);
+}
+
+/**
+ * Every dilation-th key near the query: j = p + k·dilation with -left <= k <= right. Tiles of 64 x 64 that hold some of them are computed
+ * as a whole, so that up to a dilation of 64 it takes as long as the window without gaps from the first to the last of them.
+ * @param {number} rows query length L
+ * @param {number} columns key length S
+ * @param {readonly [number, number]} bounds [left, right], in keys, the own position not counted; Infinity = unlimited
+ * @param {number} dilation from one key to the next, in tokens; 1 or more
+ * @param {MaskPosition} [position] where row 0 stands; required where rows ≠ columns
+ * @returns {BlockMask}
+ * @throws TypeError or RangeError with a `code`, `align-required` where position is missing
+ */
+export function dilated(rows, columns, bounds, dilation, position) {
+  const [left, right] = windowBounds(bounds);
+  const step = wholeNumber('dilation', dilation, 1, 2 ** 31 - 1);
+  return fromPositions('dilated', rows, columns, position, (p, _, end) => near(p, left, right, step, end));
 }
 
 /**
@@ -91,7 +110,9 @@ export function prefix(rows, columns, length, position) {
     arrayKind(length) === 'Int32Array'
       ? wholeNumbers('prefix length', length, 0, most)
       : [wholeNumber('prefix length', length, 0, most)];
-  const span = (/** @type {number} */ p, /** @type {number} */ b) =>
-    /** @type {[number, number]} */ ([0, Math.max(p + 1, lengths[lengths.length === 1 ? 0 : b])]);
+  const span = (/** @type {number} */ p, /** @type {number} */ b) => [
+    0,
+    Math.max(p + 1, lengths[lengths.length === 1 ? 0 : b]),
+  ];
   return fromPositions('prefix', rows, columns, position, span, lengths.length);
 }

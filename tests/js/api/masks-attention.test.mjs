@@ -22,6 +22,19 @@ const cases = {
   'prefix of a batch': { sizes: [2, 2, 1, 129, 129], mask: masks.prefix(129, 129, Int32Array.of(5, 100)) },
   documents: { sizes: [2, 1, 1, 259, 259], mask: masks.documents({ lengths: [3, 61, 64, 1, 130] }) },
   longformer: { sizes: [1, 4, 2, 300, 300], mask: masks.longformer(300, { window: 20, globalTokens: [0, 150] }) },
+  dilated: { sizes: [1, 2, 2, 200, 260], mask: masks.dilated(200, 260, [9, 4], 11, { align: 'lower-right' }) },
+  'longformer with gaps by head': {
+    sizes: [1, 2, 1, 200, 200],
+    mask: masks.longformer(200, { window: 5, dilation: [1, 9], globalTokens: [100] }),
+  },
+  'neighbourhood of an image': {
+    sizes: [1, 2, 1, 17 * 19, 17 * 19],
+    mask: masks.neighborhood([17, 19], { kernelSize: 5, dilation: 2 }),
+  },
+  'bigbird with extra tokens': {
+    sizes: [1, 1, 1, 300, 300],
+    mask: masks.bigbird(300, { blockSize: 16, extraTokens: 5, globalTokens: [77] }),
+  },
   'bigbird by head': { sizes: [2, 2, 2, 330, 330], mask: masks.bigbird(330, { blockSize: 16, seed: 7, heads: 2 }) },
   swin: { sizes: [6, 3, 3, 49, 49], mask: masks.swin({ height: 14, width: 20, windowSize: 7 }) },
   'booleans by batch and head': {

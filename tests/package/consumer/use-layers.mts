@@ -9,6 +9,7 @@ import type {
   SdpaTensor,
   Tensor,
   TensorLike,
+  WindowAttention2dOptions,
 } from 'sdpa';
 
 const sdpa = await load();
@@ -42,3 +43,23 @@ layer.forward(x, null, { layout: 'blhd' });
 layer.backward(x, null, { dOut: out }, { cache });
 // @ts-expect-error dOut is missing
 layer.backward(x, null, {});
+
+const image: WindowAttention2dOptions = {
+  height: 3,
+  width: 1,
+  windowSize: [2, 1],
+  shift: 0,
+  relativeBias: x,
+  layout: 'blhd',
+};
+const windows = sdpa.windowAttention2d(x, x, x, { ...image, returnLse: true, similarity: 'cosine', logitScale: [1] });
+const seen: Float32Array[] = [windows.out.data, windows.lse.data];
+const there: SdpaTensor = sdpa.windowAttention2d(x, x, x, { ...image, out: sdpa.tensor([1, 3, 4]) }).out;
+const later: Promise<{ out: Tensor }> = sdpa.windowAttention2dAsync(x, x, x, { ...image, onProgress: () => {} });
+void [seen, there, later];
+// @ts-expect-error the size of the image is missing
+sdpa.windowAttention2d(x, x, x, { windowSize: 2 });
+// @ts-expect-error no such similarity
+sdpa.windowAttention2d(x, x, x, { ...image, similarity: 'cosines' });
+// @ts-expect-error progress is of the asynchronous call
+sdpa.windowAttention2d(x, x, x, { ...image, onProgress: () => {} });

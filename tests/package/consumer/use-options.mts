@@ -86,7 +86,12 @@ const made: BlockMask[] = [
   masks.documents({ lengths: [30, 34] }),
   masks.longformer(64, { window: 2, globalTokens: [0], causal: true }),
   masks.bigbird(64, { blockSize: 16, window: 3, randomBlocks: 1, globalBlocks: 1, seed: 7, heads: 2 }),
+  masks.bigbird(64, { extraTokens: 1, globalTokens: [5] }),
   masks.bigbird(64),
+  masks.dilated(64, 64, [3, Infinity], 4),
+  masks.longformer(64, { window: 2, dilation: [1, 4] }),
+  masks.neighborhood(64, { kernelSize: 7, dilation: 2 }),
+  masks.neighborhood([8, 8], { kernelSize: [3, 5], causal: [true, false] }),
   masks.swin({ height: 14, width: 14, windowSize: 7, shift: 3 }),
   masks.fromDense({ data: [true, false], shape: [1, 2] }),
 ];
@@ -122,6 +127,10 @@ masks.documents({ query: ids });
 masks.longformer(64, { globalTokens: [0] });
 // @ts-expect-error unknown option
 masks.bigbird(64, { blocks: 2 });
+// @ts-expect-error a size of a neighbourhood is needed
+masks.neighborhood(64, { dilation: 2 });
+// @ts-expect-error the dilation is missing
+masks.dilated(64, 64, [1, 1]);
 // @ts-expect-error the width is missing
 masks.swin({ height: 14, windowSize: 7 });
 // @ts-expect-error a mask is boolean

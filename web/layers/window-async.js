@@ -1,0 +1,129 @@
+// windowAttention2dAsync(): the windows of each size are a job of the pool.
+
+import { readAsyncOptions } from '../attention-async.js';
+import { widened } from '../kv-cache/stage.js';
+import { Operand, viewOf } from '../operand.js';
+import { emptyResult, Out, result } from '../output.js';
+import { AttentionJob } from '../pool/attention-job.js';
+import { rowsOf } from '../pool/job.js';
+import { runJobs } from '../pool/run-jobs.js';
+import { pointerIn, product } from '../tensor.js';
+import { typeError } from '../errors.js';
+import { lseShape } from '../validate.js';
+import { expandBias } from './window-bias.js';
+import { callOfWindows, headsInside, readWindowCall, tokenLayouts, windowsShape } from './window-call.js';
+import { copyWindows, normalize } from './window-rows.js';
+
+/**
+ * @typedef {import('../runtime.js').Runtime} Runtime
+ * @typedef {import('../tensor.js').Tensor} Tensor
+ * @typedef {import('./window-call.js').WindowCall} WindowCall
+ * @typedef {import('./window-grid.js').WindowClass} WindowClass
+ */
+
+/** @typedef {import('./window-call.js').WindowAttention2dOptions & import('../attention-async.js').AsyncOptions} WindowAttention2dAsyncOptions */
+
+/**
+ * @param {Runtime} runtime
+ * @param {import('../pool/pool.js').Pool} pool
+ * @param {object} owner the instance
+ * @param {unknown} query
+ * @param {unknown} key
+ * @param {unknown} value
+ * @param {unknown} options
+ * @returns {Promise<{ out: any, lse?: Tensor }>}
+ */
+export async function windowAttention2dAsync(runtime, pool, owner, query, key, value, options) {
+  void runtime.exports; // throws once the instance is disposed of
+  const { signal, onProgress, rest } = readAsyncOptions(options);
+  const read = readWindowCall(runtime, query, key, value, rest);
+  const { call, shape, out, classes } = read;
+  if (signal?.aborted) throw signal.reason;
+  const count = product('out', shape);
+  const total = rowsOf(call);
+  if (count === 0) {
+    const empty = emptyResult(runtime, call, shape, count, out);
+    onProgress?.({ done: total, total });
+    return empty;
+  }
+  const done = new Float64Array(classes.length);
+  const jobs = classes.map((size, n) => {
+    const windows = gatherCall(runtime, read, size);
+    const to = windowsShape(call, windows.batch, call.numHeads, windows.seqlenQ, call.headDimV);
+    const hear = (/** @type {import('../pool/job.js').Progress} */ progress) => {
+      done[n] = progress.done;
+      onProgress?.({ done: done.reduce((sum, rows) => sum + rows), total });
+    };
+    return new AttentionJob(runtime, windows, {
+      shape: to,
+      out: new Out(null, null, 0),
+      onProgress: onProgress && hear,
+      owner,
+      ...pool.cut,
+    });
+  });
+  const parts = await runJobs(pool, owner, signal, jobs);
+  return putTogether(runtime, read, parts);
+}
+
+/**
+ * Copies the windows of one size.
+ * @param {Runtime} runtime
+ * @param {WindowCall} read
+ * @param {WindowClass} size
+ */
+function gatherCall(runtime, read, size) {
+  const { call, image, table, factors } = read;
+  const { numHeads, numKvHeads, headDim, headDimV } = call;
+  const layouts = tokenLayouts(read);
+  const tokens = size.height * size.width;
+  const windows = call.batch * size.origins.length;
+  const operand = (/** @type {'query' | 'key' | 'value'} */ name) => {
+    const heads = name === 'query' ? numHeads : numKvHeads;
+    const shape = windowsShape(call, windows, heads, tokens, name === 'value' ? headDimV : headDim);
+    const isNormal = factors !== null && name !== 'value';
+    const from = isNormal ? widened(runtime, call[name]) : viewOf(runtime, call[name]);
+    const count = product(name, shape);
+    const array = from instanceof Float32Array ? new Float32Array(count) : new Uint16Array(count);
+    copyWindows('gather', { array: from, at: 0 }, { array, at: 0 }, layouts[name], size, 0, windows);
+    if (isNormal) {
+      const sizes = { windows, heads, tokens, headDim, headsInside: headsInside(call) };
+      normalize({ array, at: 0 }, sizes, name === 'query' ? factors : null);
+    }
+    return new Operand(array, isNormal ? 'float32' : call[name].dtype, shape, count, 0);
+  };
+  /** @type {Operand | null} */
+  let bias = null;
+  if (table) {
+    const shape = [1, numHeads, tokens, tokens];
+    const data = new Float32Array(product('relativeBias', shape));
+    expandBias(table, numHeads, image.windowSize, size, data);
+    bias = new Operand(data, 'float32', shape, data.length, 0);
+  }
+  return callOfWindows(read, size, { query: operand('query'), key: operand('key'), value: operand('value'), bias });
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {WindowCall} read
+ * @param {{ out: Tensor, lse?: Tensor }[]} parts one for each size of windows
+ */
+function putTogether(runtime, read, parts) {
+  const { call, shape, out, classes } = read;
+  const layouts = tokenLayouts(read);
+  const lse = call.returnLse ? new Float32Array(product('lse', lseShape(call))) : undefined;
+  const data = out.array ?? new Float32Array(out.tensor ? 0 : product('out', shape));
+  if (out.array?.length === 0) throw typeError('type', "out's buffer has been transferred elsewhere during the call");
+  const target = out.tensor
+    ? { array: runtime.floats, at: pointerIn(out.tensor, runtime) / 4 }
+    : { array: data, at: 0 };
+  for (const [n, size] of classes.entries()) {
+    const count = call.batch * size.origins.length;
+    copyWindows('scatter', target, { array: parts[n].out.data, at: 0 }, layouts.out, size, 0, count);
+    if (!lse) continue;
+    const from = /** @type {Tensor} */ (parts[n].lse).data;
+    copyWindows('scatter', { array: lse, at: 0 }, { array: from, at: 0 }, layouts.lse, size, 0, count);
+  }
+  const first = out.tensor ?? { data, shape, dtype: /** @type {const} */ ('float32') };
+  return result(first, lse && { data: lse, shape: lseShape(call), dtype: 'float32' }, undefined);
+}
