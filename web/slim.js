@@ -37,6 +37,7 @@ export { version } from './version.js';
  * @typedef {import('./layers/multi-head-attention.js').MultiHeadAttentionOptions} MultiHeadAttentionOptions
  * @typedef {import('./layers/multi-head-attention.js').ForwardOptions} ForwardOptions
  * @typedef {import('./layers/backward.js').LayerGradients} LayerGradients
+ * @typedef {import('./layers/window-call.js').WindowAttention2dOptions} WindowAttention2dOptions
  */
 
 /**

@@ -70,14 +70,14 @@ describe('dilated', () => {
  * @returns {(i: number, j: number) => boolean}
  */
 function neighborsAlong(length, k, d, isCausal) {
-  const seen = Array.from({ length }, (_, i) => {
+  const seen = Array.from(Array(length).keys(), (i) => {
     const group = Array.from({ length }, (_, j) => j).filter((j) => j % d === i % d);
     const place = group.indexOf(i);
     if (isCausal) return new Set(group.filter((_, m) => m <= place && m > place - k));
-    const runs = group.slice(0, group.length - k + 1).map((_, start) => group.slice(start, start + k));
+    const starts = group.slice(0, group.length - k + 1).keys();
     const off = (/** @type {number} */ start) => Math.abs(start + Math.floor(k / 2) - place);
-    const best = runs.reduce((found, _, start) => (off(start) < off(found) ? start : found), 0);
-    return new Set(runs[best]);
+    const best = [...starts].reduce((found, start) => (off(start) < off(found) ? start : found));
+    return new Set(group.slice(best, best + k));
   });
   return (i, j) => seen[i].has(j);
 }
