@@ -1,0 +1,66 @@
+/**
+ * The packed package in every host: engines, bundlers, test runners and browsers, which are installed where they are missing.
+ *
+ *   npm run test:hosts                        everything
+ *   npm run test:hosts -- --only engines      some parts (and what they need)
+ */
+
+import { join } from 'node:path';
+import { bootstrap, whileLocked } from './bootstrap.mjs';
+import { ensureTools } from './hosts/tools.mjs';
+import { isMain, runMain, UserError } from './lib/exec.mjs';
+import { createLog } from './lib/log.mjs';
+import { runNodeTests } from './lib/node-tests.mjs';
+import { chooseParts, exitStatus, NO_CASES, parseOnly, runParts, summary } from './lib/parts.mjs';
+import { ROOT } from './lib/project.mjs';
+
+/**
+ * @param {import('./lib/log.mjs').Log} log
+ * @returns {import('./lib/parts.mjs').Part[]}
+ */
+function hostParts(log) {
+  /** @param {string} name @param {NodeJS.ProcessEnv} [env] */
+  const tests = (name, env = process.env) =>
+    runNodeTests({
+      name: `hosts-${name}`,
+      folder: join(ROOT, 'tests/hosts', name),
+      env: { ...env, NEXT_TELEMETRY_DISABLED: '1' },
+      // One host at a time: some of them take all cores and much memory.
+      flags: ['--test-concurrency=1'],
+    });
+  return [
+    {
+      name: 'build',
+      title: 'npm packages, toolchain and the package',
+      run: async () => {
+        const { env } = await bootstrap({ log });
+        const { build } = await import('./build.mjs');
+        await build({ log, env });
+        return NO_CASES;
+      },
+    },
+    {
+      name: 'engines',
+      title: 'Node 20 to 26, Deno and Bun',
+      after: ['build'],
+      run: async () => {
+        await ensureTools('engines', log);
+        return tests('engines');
+      },
+    },
+  ];
+}
+
+/** @param {string[]} args */
+async function main(args) {
+  const { only, rest } = parseOnly(args);
+  if (rest.length > 0)
+    throw new UserError(`unknown option ${rest.join(' ')}\nusage: npm run test:hosts [-- --only part,...]`);
+  const log = createLog();
+  const parts = chooseParts(hostParts(log), only);
+  const outcomes = await whileLocked('test-hosts', log, () => runParts(parts, log));
+  process.stdout.write(summary(outcomes));
+  return exitStatus(outcomes);
+}
+
+if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));
