@@ -7,10 +7,13 @@
 
 #include <cstddef>
 
+#include "kernels/ahead.hpp"
 #include "kernels/attention_workspace.hpp"
+#include "kernels/in_place.hpp"
 #include "kernels/online_softmax.hpp"
 #include "kernels/pv_tile.hpp"
 #include "kernels/qk_row.hpp"
+#include "kernels/scales.hpp"
 #include "kernels/score_tile.hpp"
 #include "kernels/value_tile.hpp"
 
@@ -23,12 +26,13 @@ inline bool is_plain_row(const AttentionBlock& block) {
          block.dropout.threshold == 0;
 }
 
-/// Step 4, eight vectors of columns at a time.
+/// Step 4 of the columns from `done` on, eight vectors of them at a time.
 template <class Arch>
-void accumulate_row(const ValueTile& value, std::size_t keys, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+void accumulate_row(const ValueTile& value, std::size_t done, std::size_t keys, bool fresh,
+                    const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
   constexpr std::size_t kWide = 8;
-  std::size_t c = 0;
+  std::size_t c = done;
   for (; c + kWide * simd::kWidth<Arch> <= value.columns; c += kWide * simd::kWidth<Arch>) {
     pv_register_tile<Arch, 1, kWide, 1>(workspace.scores, value.data + c, value.stride, keys, fresh, workspace.alpha,
                                         workspace.out + c * kScoreStride<Arch>);
@@ -42,14 +46,27 @@ void accumulate_row(const ValueTile& value, std::size_t keys, bool fresh, const 
 
 /// Keys `seen` of the tile, all of which the row sees.
 template <class Arch>
-SDPA_NOINLINE void attend_row(const AttentionBlock& block, const ScoreMod& mod, KeyRange tile, KeyRange seen,
-                              bool fresh, const AttentionWorkspace<Arch>& workspace) {
-  const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
-  const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
-  qk_row<Arch>(key.data, key.stride, seen.size(), workspace.queries, block.head_dim, mod.score_factor,
-               ahead_of<Arch>(block, tile.begin + seen.begin, kRowKeys<Arch>), workspace.scores);
-  online_softmax_row<Arch>(seen.size(), workspace.scores, workspace.m, workspace.l, workspace.alpha);
-  accumulate_row<Arch>(value, seen.size(), fresh, workspace);
+SDPA_NOINLINE void attend_row(const AttentionBlock& block, const ScoreMod& mod, const InPlace& in_place, KeyRange tile,
+                              KeyRange seen, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const std::size_t first = tile.begin + seen.begin;
+  const std::size_t keys = seen.size();
+  KeysAndValuesAhead ahead = ahead_of<Arch>(block, first, kRowKeys<Arch>, in_place.keys, in_place.values);
+  if (!scores_in_place<Arch, 1>(block, in_place, mod.score_factor, first, keys, ahead, workspace.key_scales,
+                                workspace.scores)) {
+    const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys, workspace.key_scales);
+    qk_row<Arch>(key.data, key.stride, keys, workspace.queries, block.head_dim, mod.score_factor, ahead,
+                 workspace.scores);
+    if (key.scales != nullptr) scale_row<Arch>(keys, key.scales, workspace.scores);
+  }
+  for (std::size_t j = keys; j < round_up(keys, kW); ++j) workspace.scores[j] = kMasked;
+  online_softmax_row<Arch>(keys, workspace.scores, workspace.m, workspace.l, workspace.alpha);
+  const float* scales = load_value_scales(block, first, keys, workspace.value_scales);
+  if (scales != nullptr) scale_row<Arch>(keys, scales, workspace.scores);
+  const std::size_t done =
+      accumulate_in_place<Arch, 1, 1>(block, in_place, first, keys, fresh, workspace.scores, workspace);
+  if (done == block.head_dim_v) return;
+  accumulate_row<Arch>(load_value_tile<Arch>(block, tile, seen, workspace), done, keys, fresh, workspace);
 }
 
 }  // namespace sdpa::kernels

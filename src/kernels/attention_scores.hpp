@@ -55,7 +55,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
     const KeyRange whole{0, tile.size()};
     const KeyRange any = range_of_rows<Arch>(block.key_begin, block.key_end, block.rows).any;
     const KeyRange seen = masked ? within_tile(any, tile) : whole;
-    const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
+    const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys, workspace.key_scales);
     for (std::size_t first = 0; first < block.rows; first += kPanel) {
       const Panel panel = panel_at<Arch>(first, block.rows);
       const RowsRange range = range_of_rows<Arch>(block.key_begin + first, block.key_end + first, panel.rows);

@@ -22,6 +22,7 @@
 #include "kernels/attention_scores.hpp"
 #include "kernels/attention_workspace.hpp"
 #include "kernels/dropout.hpp"
+#include "kernels/in_place.hpp"
 #include "kernels/online_softmax.hpp"
 #include "kernels/pv_tile.hpp"
 #include "kernels/score_tile.hpp"
@@ -32,10 +33,19 @@ namespace sdpa::kernels {
 /// Steps 1 to 3 for every panel: weights of cells.seen in workspace.scores.
 template <class Arch>
 SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
-                              KeyRange tile, TileCells<Arch>& cells, const AttentionWorkspace<Arch>& workspace) {
+                              const InPlace& in_place, KeyRange tile, TileCells<Arch>& cells,
+                              const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   const KeyRange seen = cells.seen;
-  const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
+  KeysAndValuesAhead ahead = ahead_of<Arch>(block, tile.begin + seen.begin, kMrSingle, in_place.keys, in_place.values);
+  bool scored = false;
+  if constexpr (kStacksInPlace<Arch>) {
+    scored = scores_in_place<Arch, simd::kWidth<Arch>>(block, in_place, mod.score_factor, tile.begin + seen.begin,
+                                                       seen.size(), ahead, workspace.key_scales,
+                                                       workspace.scores + seen.begin * kScoreStride<Arch>);
+  }
+  KeyTile key{};
+  if (!scored) key = load_key_tile<Arch>(block, tile, seen, workspace.keys, workspace.key_scales);
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const Panel panel = panel_at<Arch>(first, block.rows);
     const KeyRange keys = cells.keys[p];
@@ -45,8 +55,11 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
       for (std::size_t r = 0; r < panel.rows; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
-    capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries,
-                        ahead_of<Arch>(block, tile.begin + keys.begin, kMrSingle), scores);
+    if (!scored) {
+      capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, ahead, scores);
+    } else if (mod.cap != 0.0F) {
+      apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
+    }
     if (mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores).by_bias) cells.partial = true;
     online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
                          workspace.alpha + first);
@@ -94,19 +107,31 @@ SDPA_INLINE void accumulate_columns(const BlockRanges<Arch>& ranges, const Value
 /// Step 4 for every row. Columns outside, rows inside: two vectors of V's columns are a few KiB that stay in the
 /// first-level cache while all rows of the block run over them.
 template <class Arch>
-SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges, KeyRange tile,
-                                   const TileCells<Arch>& cells, bool fresh,
+SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRanges<Arch>& ranges,
+                                   const InPlace& in_place, KeyRange tile, const TileCells<Arch>& cells, bool fresh,
                                    const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kColumns = kColumnBlock<Arch>;
+  constexpr std::size_t kW = simd::kWidth<Arch>;
   const KeyRange seen = cells.seen;
-  const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
+  const std::size_t first = tile.begin + seen.begin;
+  const float* scales = load_value_scales(block, first, seen.size(), workspace.value_scales);
+  if (scales != nullptr) scale_keys<Arch>(seen, (block.rows + kW - 1) / kW, scales, workspace.scores);
   const KeyRange all = within_tile(ranges.block.all, tile);
   const bool partial = cells.partial || all.begin > seen.begin || all.end < seen.end;
-  if (partial && !values_are_finite<Arch>(value, seen.size())) {
+  std::size_t done = 0;
+  if constexpr (kStacksInPlace<Arch>) {
+    if (!partial) {
+      done = accumulate_in_place<Arch, kW, kScoreStride<Arch>>(
+          block, in_place, first, seen.size(), fresh, workspace.scores + seen.begin * kScoreStride<Arch>, workspace);
+    }
+    if (done == block.head_dim_v) return;
+  }
+  const ValueTile value = load_value_tile<Arch>(block, tile, seen, workspace);
+  if (partial && !(scales_are_finite(scales, seen.size()) && values_are_finite<Arch>(value, seen.size()))) {
     accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
     return;
   }
-  for (std::size_t c = 0; c < block.head_dim_v; c += kColumns) {
+  for (std::size_t c = done; c < block.head_dim_v; c += kColumns) {
     accumulate_columns<Arch>(ranges, value, tile, cells, fresh, c, workspace);
   }
 }
@@ -165,19 +190,20 @@ void attention_block(const AttentionBlock& block, float* memory) {
   pack_queries<Arch>(block, mod.query_factor, workspace.queries);
 
   const BlockRanges<Arch> ranges(block);
+  const InPlace in_place = choose_in_place<Arch>(block, workspace);
   const bool plain_row = is_plain_row(block);
   TileCells<Arch> cells;
   bool fresh = true;
   for_each_tile<Arch>(block, ranges, [&](KeyRange tile) {
     if (plain_row && !meets_hole(block, tile)) {
-      attend_row<Arch>(block, mod, tile, within_tile(ranges.block.any, tile), fresh, workspace);
+      attend_row<Arch>(block, mod, in_place, tile, within_tile(ranges.block.any, tile), fresh, workspace);
       fresh = false;
       return;
     }
     classify_tile<Arch>(block, ranges, tile, cells);
     if (cells.seen.empty()) return;
-    weigh_tile<Arch>(block, mod, ranges, tile, cells, workspace);
-    accumulate_tile<Arch>(block, ranges, tile, cells, fresh, workspace);
+    weigh_tile<Arch>(block, mod, ranges, in_place, tile, cells, workspace);
+    accumulate_tile<Arch>(block, ranges, in_place, tile, cells, fresh, workspace);
     fresh = false;
   });
   finish_rows<Arch>(block, fresh, workspace);

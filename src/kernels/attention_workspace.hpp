@@ -12,13 +12,15 @@ template <class Arch>
 struct AttentionWorkspace {
   static constexpr std::size_t kRows = kScoreStride<Arch>;
 
-  float* queries;  // [panel][head_dim][2 vectors]
-  float* scores;   // [kBc][kRows]: scores, then weights
-  float* out;      // [column block][kRows][2 vectors]: the unnormalised accumulator
-  float* tail;     // [kBc][2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
-  float* keys;     // [kBc][head_dim] where the key is not float32 or not one piece
-  float* values;   // [kBc][head_dim_v], likewise
-  float* m;        // [kRows] each
+  float* queries;     // [panel][head_dim][2 vectors]
+  float* scores;      // [kBc][kRows]: scores, then weights
+  float* out;         // [column block][kRows][2 vectors]: the unnormalised accumulator
+  float* tail;        // [kBc][2 vectors]: last columns of V, where head_dim_v is not a multiple of 2 vectors
+  float* keys;        // [kBc][head_dim] where the key is not float32 or not one piece
+  float* values;      // [kBc][head_dim_v], likewise
+  float* key_scales;  // [kBc] and two vectors, of int8
+  float* value_scales;
+  float* m;  // [kRows] each
   float* l;
   float* alpha;
 
@@ -40,6 +42,8 @@ struct AttentionWorkspace {
     tail = pieces.take(kBc * tail_stride<Arch>(shape.head_dim_v));
     keys = pieces.take(shape.wide_key ? kBc * shape.head_dim : 0);
     values = pieces.take(shape.wide_value ? kBc * shape.head_dim_v : 0);
+    key_scales = pieces.take(kBc + 2 * simd::kWidth<Arch>);
+    value_scales = pieces.take(kBc + 2 * simd::kWidth<Arch>);
     m = pieces.take(kRows);
     l = pieces.take(kRows);
     alpha = pieces.take(kRows);

@@ -1,5 +1,8 @@
 // Rows of keys or values as float32 rows of one piece: where they lie if they do, else a tile's worth of them copied,
 // widened and put together from pages or from both ends of a ring. No tensor is ever expanded as a whole.
+//
+// Of int8 these are the steps. Their scales go by themselves: a key's multiplies its scores, a value's its weights,
+// once each instead of once a number.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +56,7 @@ SDPA_NOINLINE void copy_run(const InputRows& source, const Run& run, std::size_t
     case DType::kInt8: {
       const auto* from = static_cast<const std::int8_t*>(source.data) + run.element;
       for (std::size_t r = 0; r < run.rows; ++r, from += source.stride, to += columns) {
-        widen_int8<Arch>(from, source.scales[run.scale + r], columns, to);
+        widen_int8<Arch>(from, columns, to);
       }
       return;
     }
@@ -90,6 +93,28 @@ FloatRows float_rows(const RowMap& map, const InputRows& source, std::size_t fir
     done += run.rows;
   }
   return {to, columns};
+}
+
+/// The scales of rows [first, first + rows) in `to`, times `factor`; nullptr where rows have none.
+inline const float* load_scales(const RowMap& map, const InputRows& source, std::size_t first, std::size_t rows,
+                                std::size_t columns, float factor, float* to) {
+  if (source.dtype != DType::kInt8) return nullptr;
+  for (std::size_t done = 0; done < rows;) {
+    const Run run = locate(map, source, first + done, rows - done, columns);
+    for (std::size_t r = 0; r < run.rows; ++r) to[done + r] = factor * source.scales[run.scale + r];
+    done += run.rows;
+  }
+  return to;
+}
+
+/// What the scores of keys [first, first + keys) are to be multiplied by, if anything.
+inline const float* load_key_scales(const AttentionBlock& block, std::size_t first, std::size_t keys, float* to) {
+  return load_scales(block.map, block.key, first, keys, block.head_dim, 1.0F / kStepFactor, to);
+}
+
+/// Likewise the weights.
+inline const float* load_value_scales(const AttentionBlock& block, std::size_t first, std::size_t keys, float* to) {
+  return load_scales(block.map, block.value, first, keys, block.head_dim_v, 1.0F, to);
 }
 
 }  // namespace sdpa::kernels

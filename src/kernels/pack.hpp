@@ -44,9 +44,14 @@ SDPA_INLINE float read_element(const void* data, DType dtype, std::size_t index)
   return 0.0F;
 }
 
+// A step of int8 is up to 127 times smaller than what it stands for. A power of two of the scale of the keys goes into
+// the queries, so that a product with the steps overflows no sooner than the score.
+inline constexpr float kStepFactor = 0x1p-6F;
+
 /// factor * query as [panel][d][1 or 2 vectors of rows]. Lanes beyond the block repeat its last row and are never read.
 template <class Arch>
 SDPA_NOINLINE void pack_queries(const AttentionBlock& block, double factor, float* to) {
+  if (block.key.dtype == DType::kInt8) factor *= kStepFactor;
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const InputRows& query = block.query;
   const std::size_t head_dim = block.head_dim;

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 
-#include "kernels/mask.hpp"
 #include "kernels/qk_tile.hpp"
 #include "kernels/tile_size.hpp"
 
@@ -56,24 +55,25 @@ SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const flo
   for (std::size_t g = 0; g < kGroups; ++g) simd::store<Arch>(scores + g * kW, acc[g] * f);
 }
 
-/// All of `keys` keys; -infinity behind them up to a whole vector.
+/// All of `keys` keys.
 template <class Arch>
 SDPA_NOINLINE void qk_row(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                          std::size_t head_dim, float factor, KeysAndValuesAhead ahead, float* scores) {
+                          std::size_t head_dim, float factor, KeysAndValuesAhead& ahead, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kKeys = kRowKeys<Arch>;
+  KeysAndValuesAhead now = ahead;
   for (; keys >= kKeys; keys -= kKeys) {
-    qk_row_tile<Arch, kRowGroups>(key, key_stride, query, head_dim, factor, ahead, scores);
+    now.refill();
+    qk_row_tile<Arch, kRowGroups>(key, key_stride, query, head_dim, factor, now, scores);
     key += kKeys * key_stride;
     scores += kKeys;
   }
   for (; keys >= kW; keys -= kW) {
-    qk_row_tile<Arch, 1>(key, key_stride, query, head_dim, factor, ahead, scores);
+    qk_row_tile<Arch, 1>(key, key_stride, query, head_dim, factor, now, scores);
     key += kW * key_stride;
     scores += kW;
   }
-  if (keys == 0) return;
-  simd::store<Arch>(scores, simd::splat<Arch>(kMasked));
+  ahead = now;
   for (std::size_t j = 0; j < keys; ++j) {
     float lanes[kW];
     qk_register_tile<Arch, 1, 1>(key + j * key_stride, key_stride, query, head_dim, factor, lanes);

@@ -10,36 +10,10 @@
 
 #include <cstddef>
 
+#include "kernels/ahead.hpp"
 #include "kernels/tile_size.hpp"
 
 namespace sdpa::kernels {
-
-/// Rows that decode will read soon, one behind the other: it reads keys and values from memory once, and without a word
-/// ahead it computes and waits in turns. Lines are touched in order, a few at a time between the steps of the products,
-/// since order is what a machine's own prefetching recognises.
-struct Ahead {
-  const float* next = nullptr;
-  const float* end = nullptr;
-
-  static constexpr std::size_t kLine = 16;  // floats
-
-  /// As many floats as kRows rows have in a line.
-  template <std::size_t kRows>
-  SDPA_INLINE void touch() {
-    constexpr std::size_t kFloats = kRows * kLine;
-    if (static_cast<std::size_t>(end - next) < kFloats) return;
-    for (std::size_t k = 0; k < kFloats; k += kLine) simd::touch(next + k);
-    next += kFloats;
-  }
-};
-
-/// Keys behind those at hand, and values.
-struct KeysAndValuesAhead {
-  Ahead key;
-  Ahead value;
-
-  bool any() const { return value.next != nullptr; }
-};
 
 struct Nothing {
   void operator()() const {}
@@ -115,18 +89,21 @@ SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_
 /// The same for a panel of one vector. A whole tile is made of the tall ones; what is left of the last one goes singly.
 template <class Arch>
 SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                                   std::size_t head_dim, float factor, KeysAndValuesAhead ahead, float* scores) {
+                                   std::size_t head_dim, float factor, KeysAndValuesAhead& ahead, float* scores) {
   static_assert(kBc % kMrSingle == 0);
+  KeysAndValuesAhead now = ahead;
   for (; keys >= kMrSingle; keys -= kMrSingle) {
+    now.refill();
     qk_register_tile<Arch, kMrSingle, 1, kSingleUnroll<Arch>>(key, key_stride, query, head_dim, factor, scores,
                                                               [&]() SDPA_INLINE_LAMBDA {
-                                                                if (!ahead.any()) return;
-                                                                ahead.key.touch<kMrSingle>();
-                                                                ahead.value.touch<kMrSingle>();
+                                                                if (!now.any()) return;
+                                                                now.key.touch<kMrSingle>();
+                                                                now.value.touch<kMrSingle>();
                                                               });
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;
   }
+  ahead = now;
   for (; keys != 0; --keys) {
     qk_register_tile<Arch, 1, 1>(key, key_stride, query, head_dim, factor, scores);
     key += key_stride;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
 #include "kernels/alibi.hpp"
 #include "kernels/attention_workspace.hpp"
@@ -12,6 +11,7 @@
 #include "kernels/mask.hpp"
 #include "kernels/panel_mask.hpp"
 #include "kernels/qk_tile.hpp"
+#include "kernels/scales.hpp"
 #include "kernels/score_mod.hpp"
 #include "kernels/tile_cells.hpp"
 
@@ -22,40 +22,15 @@ struct KeyTile {
   const float* data;
   std::size_t stride;
   std::size_t first;
+  const float* scales = nullptr;  // of int8: times which the scores of each key are
 };
 
-/// Keys [tile.begin + seen.begin, tile.begin + seen.end): in place, or copied into `wide`.
+/// Keys [tile.begin + seen.begin, tile.begin + seen.end): in place, or copied into `wide`; their scales into `scales`.
 template <class Arch>
-KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen, float* wide) {
+KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen, float* wide, float* scales) {
   const std::size_t begin = tile.begin + seen.begin;
   const auto [data, stride] = float_rows<Arch>(block.map, block.key, begin, seen.size(), block.head_dim, wide);
-  return {data, stride, seen.begin};
-}
-
-/// What decode touches while it computes the scores of keys [first, ...): the rows behind those at hand, or of rows in
-/// pages, in a ring or of fewer bits, which go by tiles, what lies together of the next tile. Nothing where the block
-/// has more rows than a vector, where the caches hold the operands, or where rows do not lie one behind the other.
-template <class Arch>
-KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std::size_t rows_at_once) {
-  if constexpr (std::is_same_v<Arch, simd::Scalar>) return {};  // computes for longer than it reads
-  const bool contiguous = block.key.stride == block.head_dim && block.value.stride == block.head_dim_v;
-  if (!block.streams || block.rows > simd::kWidth<Arch> || !contiguous) return {};
-  std::size_t last = 0;
-  for (std::size_t r = 0; r < block.rows; ++r) last = block.key_end[r] > last ? block.key_end[r] : last;
-  const std::size_t next_tile = (first / kBc + 1) * kBc;
-  const auto rows = [&](const InputRows& operand, std::size_t columns, std::size_t behind) {
-    const bool by_tiles = operand.dtype != DType::kFloat32 || block.map.active();
-    const std::size_t from = by_tiles ? next_tile : first + behind;
-    if (from >= last) return Ahead{};
-    const std::size_t most = by_tiles && last - from > kBc ? kBc : last - from;
-    const Run run = locate(block.map, operand, from, most, columns);
-    const std::size_t bytes = size_of(operand.dtype);
-    const char* begin = static_cast<const char*>(operand.data) + run.element * bytes;
-    // Addresses of lines, whatever lies there.
-    return Ahead{reinterpret_cast<const float*>(begin),
-                 reinterpret_cast<const float*>(begin + run.rows * operand.stride * bytes)};
-  };
-  return {rows(block.key, block.head_dim, rows_at_once), rows(block.value, block.head_dim_v, 0)};
+  return {data, stride, seen.begin, load_key_scales(block, begin, seen.size(), scales)};
 }
 
 /// Scores of keys `keys` (counted from the tile's first) for one panel, softcap applied. `queries` are the block's,
@@ -67,6 +42,7 @@ void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTi
   const float* packed = queries + panel.first * block.head_dim;
   float* to = scores + keys.begin * kScoreStride<Arch>;
   qk_panel_of<Arch>(panel.vectors, from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, ahead, to);
+  if (key.scales != nullptr) scale_keys<Arch>(keys, panel.vectors, key.scales + (keys.begin - key.first), scores);
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 

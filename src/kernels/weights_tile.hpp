@@ -55,7 +55,7 @@ SDPA_NOINLINE void score_tile(const AttentionBlock& block, const ScoreMod& mod, 
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   const KeyRange seen = intersect(cells.seen, wanted);
   if (seen.empty()) return;
-  const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys);
+  const KeyTile key = load_key_tile<Arch>(block, tile, seen, workspace.keys, workspace.key_scales);
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const Panel panel = panel_at<Arch>(first, block.rows);
     const KeyRange keys = keys_of_panel(cells, p, wanted);

@@ -9,13 +9,13 @@
 
 namespace sdpa::kernels {
 
-/// to[c] = scale * from[c], c < n.
+/// to[c] = from[c], c < n.
 template <class Arch>
-SDPA_INLINE void widen_int8(const std::int8_t* from, float scale, std::size_t n, float* to) {
+SDPA_INLINE void widen_int8(const std::int8_t* from, std::size_t n, float* to) {
   constexpr std::size_t kStep = simd::kInt8Step<Arch>;
   std::size_t c = 0;
-  for (; c + kStep <= n; c += kStep) simd::widen_int8<Arch>(from + c, scale, to + c);
-  for (; c < n; ++c) to[c] = scale * static_cast<float>(from[c]);
+  for (; c + kStep <= n; c += kStep) simd::widen_int8<Arch>(from + c, to + c);
+  for (; c < n; ++c) to[c] = static_cast<float>(from[c]);
 }
 
 /// to[c] = from[c], c < n, exactly.

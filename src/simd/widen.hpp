@@ -23,16 +23,14 @@ inline constexpr std::size_t kInt8Step = 16;
 template <class Arch>
 inline constexpr std::size_t kFloat16Step = 8;
 
-/// to[k] = scale * from[k] of a step.
+/// to[k] = from[k] of a step.
 template <class Arch>
-SDPA_INLINE void widen_int8(const std::int8_t* from, float scale, float* to) {
+SDPA_INLINE void widen_int8(const std::int8_t* from, float* to) {
 #if defined(__wasm_simd128__)
   if constexpr (kHasWasmVectors<Arch>) {
-    const v128_t factor = wasm_f32x4_splat(scale);
     const v128_t bytes = wasm_v128_load(from);
-    const auto four = [&](v128_t words, float* at) SDPA_INLINE_LAMBDA {
-      wasm_v128_store(at, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(words), factor));
-    };
+    const auto four = [&](v128_t words, float* at)
+                          SDPA_INLINE_LAMBDA { wasm_v128_store(at, wasm_f32x4_convert_i32x4(words)); };
     const v128_t low = wasm_i16x8_extend_low_i8x16(bytes);
     const v128_t high = wasm_i16x8_extend_high_i8x16(bytes);
     four(wasm_i32x4_extend_low_i16x8(low), to);
@@ -42,7 +40,7 @@ SDPA_INLINE void widen_int8(const std::int8_t* from, float scale, float* to) {
     return;
   }
 #endif
-  for (std::size_t k = 0; k < kInt8Step<Arch>; ++k) to[k] = scale * static_cast<float>(from[k]);
+  for (std::size_t k = 0; k < kInt8Step<Arch>; ++k) to[k] = static_cast<float>(from[k]);
 }
 
 struct Float16Table {
