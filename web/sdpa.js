@@ -13,6 +13,9 @@ import { createKVCache } from './kv-cache/index.js';
 import { multiHeadAttention } from './layers/multi-head-attention.js';
 import { windowAttention2dAsync } from './layers/window-async.js';
 import { windowAttention2d } from './layers/window-attention-2d.js';
+import { gatedLinearAttention } from './linear/gated.js';
+import { linearAttention } from './linear/linear-attention.js';
+import { ssd } from './linear/ssd.js';
 import { masks } from './masks/index.js';
 import { merge } from './merge.js';
 import { Pool } from './pool/pool.js';
@@ -274,6 +277,56 @@ export class Sdpa {
    */
   windowAttention2dAsync(query, key, value, options) {
     return /** @type {any} */ (windowAttention2dAsync(this.#runtime, this.#pool, this, query, key, value, options));
+  }
+
+  /**
+   * Linear attention (Katharopoulos et al. 2020), phi(x) = elu(x) + 1: O_i = phi(q_i)·Σ phi(k_j)v_jᵀ / (phi(q_i)·Σ phi(k_j)) over all keys, or
+   * with `causal` over those up to i. Another function than attention(), not an approximation of it; its time grows with L.
+   * @template {import('./linear/linear-attention.js').LinearAttentionOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} query (B, Hq, L, D), (Hq, L, D) or (L, D)
+   * @param {TensorLike | SdpaTensor} key (B, Hkv, S, D), with Hq a multiple of Hkv
+   * @param {TensorLike | SdpaTensor} value (B, Hkv, S, Dv)
+   * @param {O} [options]
+   * @returns {import('./linear/linear-attention.js').LinearResult<O>} `out` (B, Hq, L, Dv), zeros where a query sees no key, and on request
+   *   `state`, with which a later call goes on: the same bits as one call
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  linearAttention(query, key, value, options) {
+    return /** @type {any} */ (linearAttention(this.#runtime, query, key, value, options));
+  }
+
+  /**
+   * Linear attention with a state S (D, Dv) that decays and corrects itself, by the recurrences of ONNX LinearAttention (opset 27), causal:
+   * linear S ← S + k⊗v; gated S ← e^g·S + k⊗v; delta S ← S + β·k⊗(v − Sᵀk); gated-delta first the decay, then delta; o = scale·qᵀS.
+   * @template {import('./linear/gated.js').GatedLinearAttentionOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} query (B, Hq, L, D), (Hq, L, D) or (L, D)
+   * @param {TensorLike | SdpaTensor} key (B, Hkv, L, D), with Hq a multiple of Hkv
+   * @param {TensorLike | SdpaTensor} value (B, Hkv, L, Dv)
+   * @param {O} [options]
+   * @returns {import('./linear/linear-attention.js').LinearResult<O>} `out` (B, Hq, L, Dv), and on request `state`, with which a later call
+   *   goes on: the same bits as one call
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  gatedLinearAttention(query, key, value, options) {
+    return /** @type {any} */ (gatedLinearAttention(this.#runtime, query, key, value, options));
+  }
+
+  /**
+   * The state space layer of Mamba-2 (Dao & Gu 2024), between its projections: h_t = exp(Δ_t·A)·h_{t−1} + Δ_t·B_t⊗x_t, y_t = C_tᵀh_t + D·x_t.
+   * Heads share the B and C of their group. Δ is taken as it is given: bias and softplus are the caller's.
+   * @template {import('./linear/ssd.js').SsdOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} x (B, H, L, P), (H, L, P) or (L, P)
+   * @param {TensorLike | SdpaTensor} dt Δ: (B, H, L)
+   * @param {import('./options.js').PerHeadLike} a A of each head, usually below 0: (H)
+   * @param {TensorLike | SdpaTensor} b (B, G, L, N), with H a multiple of G
+   * @param {TensorLike | SdpaTensor} c (B, G, L, N)
+   * @param {O} [options]
+   * @returns {import('./linear/linear-attention.js').LinearResult<O>} `out` (B, H, L, P), and on request `state` (B, H, N, P), with which a
+   *   later call goes on: the same bits as one call
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  ssd(x, dt, a, b, c, options) {
+    return /** @type {any} */ (ssd(this.#runtime, x, dt, a, b, c, options));
   }
 
   /** Makers of masks for the option `blockMask`, and what can be done with masks. */

@@ -38,11 +38,19 @@ export { version } from './version.js';
  * @typedef {import('./layers/multi-head-attention.js').ForwardOptions} ForwardOptions
  * @typedef {import('./layers/backward.js').LayerGradients} LayerGradients
  * @typedef {import('./layers/window-call.js').WindowAttention2dOptions} WindowAttention2dOptions
+ * @typedef {import('./linear/linear-attention.js').LinearAttentionOptions} LinearAttentionOptions
+ * @typedef {import('./linear/gated.js').GatedLinearAttentionOptions} GatedLinearAttentionOptions
+ * @typedef {import('./linear/ssd.js').SsdOptions} SsdOptions
  */
 
 /**
  * @template {AttentionOptions} [O={}]
  * @typedef {import('./attention.js').AttentionResult<O>} AttentionResult
+ */
+
+/**
+ * @template {{ returnState?: boolean }} [O={}]
+ * @typedef {import('./linear/linear-attention.js').LinearResult<O>} LinearResult
  */
 
 /**

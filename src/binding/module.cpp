@@ -8,9 +8,11 @@
 
 #include "binding/frame.hpp"
 #include "binding/gemm_frame.hpp"
+#include "binding/linear_frame.hpp"
 #include "sdpa/attention.hpp"
 #include "sdpa/gemm.hpp"
 #include "sdpa/gradients.hpp"
+#include "sdpa/linear.hpp"
 #include "sdpa/version.hpp"
 #include "sdpa/weights.hpp"
 
@@ -21,6 +23,7 @@ using sdpa::binding::Call;
 using sdpa::binding::decode;
 using sdpa::binding::decode_backward;
 using sdpa::binding::decode_gemm;
+using sdpa::binding::decode_linear;
 using sdpa::binding::decode_weights;
 using sdpa::binding::WeightsCall;
 
@@ -90,6 +93,16 @@ int gemm(double frame) {
   return code_of(sdpa::gemm(call.arguments, call.workspace));
 }
 
+double linear_attention_workspace_bytes(double frame) {
+  const auto call = decode_linear(frame_at(frame));
+  return bytes_or_status(sdpa::linear_attention_workspace_bytes(call.tensors, call.options));
+}
+
+int linear_attention(double frame) {
+  const auto call = decode_linear(frame_at(frame));
+  return code_of(sdpa::linear_attention(call.tensors, call.options, call.workspace));
+}
+
 std::string version() { return sdpa::kVersion; }
 
 std::string build_name() { return SDPA_BUILD_NAME; }
@@ -131,4 +144,6 @@ EMSCRIPTEN_BINDINGS(sdpa) {
   emscripten::function("gemmPack", &gemm_pack);
   emscripten::function("gemmWorkspaceBytes", &gemm_workspace_bytes);
   emscripten::function("gemm", &gemm);
+  emscripten::function("linearAttentionWorkspaceBytes", &linear_attention_workspace_bytes);
+  emscripten::function("linearAttention", &linear_attention);
 }

@@ -7,6 +7,7 @@
 #include "sdpa/attention.hpp"
 #include "sdpa/gemm.hpp"
 #include "sdpa/gradients.hpp"
+#include "sdpa/linear.hpp"
 #include "sdpa/weights.hpp"
 
 namespace sdpa::core {
@@ -39,5 +40,11 @@ Status gemm_pack(const kernels::KernelTable& table, const MatrixView& b, std::si
                  std::span<float> to);
 WorkspaceSize gemm_workspace_bytes(const kernels::KernelTable& table, const GemmArguments& arguments);
 Status gemm(const kernels::KernelTable& table, const GemmArguments& arguments, std::span<std::byte> workspace);
+
+/// linear_attention() and its workspace likewise.
+WorkspaceSize linear_attention_workspace_bytes(const kernels::KernelTable& table, const LinearTensors& tensors,
+                                               const LinearOptions& options);
+Status linear_attention(const kernels::KernelTable& table, const LinearTensors& tensors, const LinearOptions& options,
+                        std::span<std::byte> workspace);
 
 }  // namespace sdpa::core

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/linear_call.hpp"
 #include "sdpa/tensor_view.hpp"
 
 namespace sdpa::kernels {
@@ -237,6 +238,11 @@ struct KernelTable {
   void (*gemm)(const GemmCall&, float* workspace);
   /// Packs (inner, columns) into panels of two vectors of columns.
   void (*gemm_pack)(const Matrix& b, std::size_t inner, std::size_t columns, float* to);
+
+  std::size_t linear_chunk;  // tokens that linear attention brings in at a time, where the caller does not say
+  std::size_t (*linear_workspace_floats)(const LinearShape&);
+  /// Linear attention of one state and the query heads that read it.
+  void (*linear_head)(const LinearHead&, float* workspace);
 
   /// One element of a tensor, widened.
   float (*read_element)(const void* data, DType dtype, std::size_t index);

@@ -6,6 +6,7 @@
 #include "kernels/attention_weights.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/kernel_table.hpp"
+#include "kernels/linear_forward.hpp"
 #include "kernels/peak.hpp"
 
 namespace sdpa::kernels {
@@ -28,6 +29,9 @@ constexpr KernelTable make_table(const char* name) {
           &GemmWorkspace<Arch>::floats,
           &gemm<Arch>,
           &gemm_pack<Arch>,
+          kLinearChunk,
+          &LinearWorkspace<Arch>::floats,
+          &linear_head<Arch>,
           &read_element,
           &madd_probe<Arch>,
           &exp_probe<Arch>,

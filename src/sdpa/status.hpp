@@ -40,7 +40,7 @@ enum class StatusCode : std::int32_t {
   kBlockMaskShape,  // a block mask whose batch, heads or rows do not fit
   kInvalidDropout,  // a probability outside 0 ... 1
   kGradientShape,   // a gradient that has not the shape of what it is the gradient of
-  kInvalidRequest,  // heads, rows, keys, cells or a number of weights that do not fit the sizes; a bias that adds to c
+  kInvalidRequest,  // heads, rows, keys, cells, weights or decays that do not fit the sizes; a bias that adds to c
   kInvalidMap,      // int8 rows without scales, or a map of pages or of a ring that contradicts itself
   kSizeOverflow,    // a product of sizes does not fit std::size_t
   kWorkspaceTooSmall,  // fewer bytes than attention_workspace_bytes() asked for, or not 64-byte aligned

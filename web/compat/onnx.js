@@ -1,5 +1,6 @@
 // Entry `sdpa/onnx`: operators of ONNX by their own names and rules, on a loaded instance.
 import { attention } from './onnx-attention.js';
+import { linearAttention } from './onnx-linear.js';
 import { msGroupQueryAttention } from './onnx-ms-gqa.js';
 import { msMultiHeadAttention } from './onnx-ms-mha.js';
 import { msRotaryEmbedding, rotaryEmbedding } from './onnx-rotary.js';
@@ -20,11 +21,16 @@ import { msRotaryEmbedding, rotaryEmbedding } from './onnx-rotary.js';
  * @typedef {import('./onnx-ms-gqa.js').MsGroupQueryAttentionInputs} MsGroupQueryAttentionInputs
  * @typedef {import('./onnx-ms-gqa.js').MsGroupQueryAttentionAttributes} MsGroupQueryAttentionAttributes
  * @typedef {import('./onnx-ms-gqa.js').MsGroupQueryAttentionOutputs} MsGroupQueryAttentionOutputs
+ * @typedef {import('./onnx-linear.js').LinearAttentionInputs} LinearAttentionInputs
+ * @typedef {import('./onnx-linear.js').LinearAttentionAttributes} LinearAttentionAttributes
+ * @typedef {import('./onnx-linear.js').LinearAttentionOutputs} LinearAttentionOutputs
  * @typedef {object} OnnxOps inputs, attributes and outputs are keyed by the operator's formal names
  * @property {(inputs: AttentionInputs, attributes?: AttentionAttributes) => AttentionOutputs} attention ai.onnx Attention, opset 23 to
  *   25
  * @property {(inputs: RotaryEmbeddingInputs, attributes?: RotaryEmbeddingAttributes) => RotaryEmbeddingOutputs} rotaryEmbedding ai.onnx
  *   RotaryEmbedding, opset 23
+ * @property {(inputs: LinearAttentionInputs, attributes: LinearAttentionAttributes) => LinearAttentionOutputs} linearAttention ai.onnx
+ *   LinearAttention, opset 27
  * @property {(inputs: MsRotaryEmbeddingInputs, attributes?: MsRotaryEmbeddingAttributes) => MsRotaryEmbeddingOutputs} msRotaryEmbedding
  *   com.microsoft RotaryEmbedding
  * @property {(inputs: MsMultiHeadAttentionInputs, attributes: MsMultiHeadAttentionAttributes) => MsMultiHeadAttentionOutputs}
@@ -42,6 +48,7 @@ export function onnxOps(sdpa) {
   return {
     attention: (inputs, attributes) => attention(sdpa, inputs, attributes),
     rotaryEmbedding,
+    linearAttention: (inputs, attributes) => linearAttention(sdpa, inputs, attributes),
     msRotaryEmbedding,
     msMultiHeadAttention: (inputs, attributes) => msMultiHeadAttention(sdpa, inputs, attributes),
     msGroupQueryAttention: (inputs, attributes) => msGroupQueryAttention(sdpa, inputs, attributes),

@@ -8,7 +8,7 @@ import { checkOperatorCase } from './operator.mjs';
 
 /** Files of each folder, by operator. */
 const FOLDERS = {
-  onnx: { Attention: 43, RotaryEmbedding: 4 },
+  onnx: { Attention: 43, LinearAttention: 7, RotaryEmbedding: 4 },
   ort: {
     Attention: 47,
     RotaryEmbedding: 8,

@@ -6,6 +6,7 @@ import { assertClose, operatorBound, readLowestAsMasked } from './compare.mjs';
 /** Function of `onnxOps(sdpa)` by operator, those of ONNX itself without a domain. */
 const FUNCTIONS = {
   Attention: 'attention',
+  LinearAttention: 'linearAttention',
   RotaryEmbedding: 'rotaryEmbedding',
   'com.microsoft.GroupQueryAttention': 'msGroupQueryAttention',
   'com.microsoft.MultiHeadAttention': 'msMultiHeadAttention',

@@ -42,6 +42,12 @@ const { Y, present_key, qk_matmul_output } = ops.attention(
 );
 const rotated = ops.rotaryEmbedding({ X: tensor, cos_cache: q, sin_cache: q }, { interleaved: 0, num_heads: 2 }).Y;
 const turned = ops.msRotaryEmbedding({ input: tensor, position_ids: q, cos_cache: q, sin_cache: q }).output;
+const packed = { data: new Float32Array(12), shape: [1, 2, 6] };
+const both = { q_num_heads: 2, kv_num_heads: 2 };
+const states = ops.linearAttention(
+  { query: packed, key: packed, value: packed, past_state: null, decay: packed },
+  { q_num_heads: 2, kv_num_heads: 2n, update_rule: 'gated', scale: 0, chunk_size: 64 },
+).present_state;
 const heads = ops.msMultiHeadAttention(
   { query: tensor, key: tensor, value: tensor },
   { num_heads: 2, unidirectional: 1 },
@@ -56,6 +62,7 @@ const outputs: FloatType[] = [
   qk_matmul_output,
   rotated,
   turned,
+  states,
   heads.output,
   grouped.present_value,
 ].map(({ dtype }) => dtype);
@@ -69,6 +76,10 @@ ops.attention({ Q: tensor, K: tensor, V: tensor }, { isCausal: true });
 ops.attention({ Q: tensor, K: tensor, V: tensor }, { qk_matmul_output_mode: 4 });
 // @ts-expect-error tables are needed
 ops.rotaryEmbedding({ X: tensor });
+// @ts-expect-error the numbers of heads are required
+ops.linearAttention({ query: packed, key: packed, value: packed }, { q_num_heads: 2 });
+// @ts-expect-error the rule's name here
+ops.linearAttention({ query: packed, key: packed, value: packed }, { ...both, update_rule: 'gated-delta' });
 // @ts-expect-error positions are needed
 ops.msRotaryEmbedding({ input: tensor, cos_cache: q, sin_cache: q });
 // @ts-expect-error num_heads is required
