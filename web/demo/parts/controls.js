@@ -88,8 +88,11 @@ export function controls(specs, state, onChange, legend = 'Settings') {
     save();
     onChange(own.values);
   }
-  const save = () =>
-    state.write(Object.fromEntries(Object.keys(specs).map((name) => [name, textOf(own.values[name])])));
+  // What else the section keeps there stays.
+  const save = () => {
+    const texts = Object.entries(specs).map(([name]) => [name, textOf(own.values[name])]);
+    state.write({ ...state.read(), ...Object.fromEntries(texts) });
+  };
   write();
   element.addEventListener('input', ({ target }) => {
     const input = /** @type {HTMLInputElement} */ (target);

@@ -50,3 +50,15 @@ export function power(error) {
   const raised = [...String(Number(exponent))].map((sign) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(sign)] ?? '⁻').join('');
   return `${digits}\u00a0×\u00a010${raised}`;
 }
+
+/**
+ * Three digits of any number.
+ * @param {number} value
+ * @returns {string} 0.123, 1.5e-7, 1 024
+ */
+export function shortNumber(value) {
+  const magnitude = Math.abs(value);
+  if (value === 0) return '0';
+  if (magnitude >= 1000 && magnitude < 1e6) return value < 0 ? `-${whole(magnitude)}` : whole(value);
+  return magnitude >= 0.001 && magnitude < 1e6 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
+}

@@ -54,13 +54,14 @@ function drawCells(canvas, { map, view, place }, width, height) {
   const across = Math.min(view.columns, Math.ceil(width * devicePixelRatio));
   const down = Math.min(view.rows, Math.ceil(height * devicePixelRatio));
   const picture = new ImageData(across, down);
+  const [hatch, ground] = [bytesOf('hatch'), bytesOf('page')];
   for (let y = 0; y < down; y++) {
     const rowFrom = view.row + Math.floor((y * view.rows) / down);
     const rowTo = Math.max(rowFrom + 1, view.row + Math.floor(((y + 1) * view.rows) / down));
     for (let x = 0; x < across; x++) {
       const from = view.column + Math.floor((x * view.columns) / across);
       const to = Math.max(from + 1, view.column + Math.floor(((x + 1) * view.columns) / across));
-      let most = 0;
+      let most = -1;
       for (let i = rowFrom; i < rowTo; i++) {
         for (let j = from; j < to; j++) {
           const at = i * map.columns + j;
@@ -68,13 +69,21 @@ function drawCells(canvas, { map, view, place }, width, height) {
         }
       }
       const step = 4 * Math.round(most * (steps - 1));
-      picture.data.set(palette.subarray(step, step + 4), 4 * (y * across + x));
+      // Hatched by pixels, too small to be hatched by lines.
+      const colour = most >= 0 ? palette.subarray(step, step + 4) : (x + y) % 4 === 0 ? hatch : ground;
+      picture.data.set(colour, 4 * (y * across + x));
     }
   }
   const cells = new OffscreenCanvas(across, down);
   /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(picture, 0, 0);
   canvas.imageSmoothingEnabled = false;
   canvas.drawImage(cells, 0, 0, width, height);
+}
+
+/** A colour of the theme. @param {string} name */
+function bytesOf(name) {
+  const digits = Number.parseInt(themeColour(name).slice(1), 16);
+  return [digits >> 16, (digits >> 8) & 255, digits & 255, 255];
 }
 
 /**

@@ -8,12 +8,13 @@
  * @property {number} columns
  */
 
-/** Side of a cell in CSS pixels, where there is room; and the least of the longer side where there is none. */
+/** Side of a cell in CSS pixels, where there is room. */
 const largestCell = 44;
-const slenderCell = 12;
+/** Least side of a map, for which its cells are stretched. */
+const leastSide = 120;
 
 /**
- * Cells are squares where that leaves both sides visible.
+ * Cells are squares where that leaves both sides of the map visible.
  * @param {View} view
  * @param {number} width that there is, in CSS pixels
  * @param {number} height
@@ -22,9 +23,10 @@ const slenderCell = 12;
 export function cellSize({ rows, columns }, width, height) {
   const across = Math.min(largestCell, width / columns);
   const down = Math.min(largestCell, height / rows);
+  const square = Math.min(across, down);
   return {
-    cellWidth: Math.min(across, Math.max(down, slenderCell)),
-    cellHeight: Math.min(down, Math.max(across, slenderCell)),
+    cellWidth: Math.min(across, Math.max(square, leastSide / columns)),
+    cellHeight: Math.min(down, Math.max(square, leastSide / rows)),
   };
 }
 

@@ -3,7 +3,9 @@
 import { makeScale, scaleNames } from './colour-scale.js';
 import { dataTable, most as tableMost } from './data-table.js';
 import { freshId, make, onTheme } from './dom.js';
+import { shortNumber } from './format.js';
 import { csvText, downloadCsv, downloadPng } from './download.js';
+import { queueDrawing } from './draw-queue.js';
 import { drawMap, tickMargin } from './heat-map-draw.js';
 import { cellSize, reveal, zoom } from './heat-map-view.js';
 import { currentPalette, steps } from './palette.js';
@@ -21,21 +23,14 @@ const tallest = 460;
  * @property {(column: number) => string} [columnTick]
  * @property {(value: number) => string} [format] of a number in words and tables
  * @property {string} [maskedText] of a masked cell
+ * @property {(value: number) => string} [cellText] in cells that are large enough
  * @property {number} [height] of the cells at most, in CSS pixels
  * @property {readonly import('./colour-scale.js').ScaleName[]} [scales] that can be chosen
  * @property {(cell: { row: number, column: number, isFirst: boolean }) => void} [onPick] by Enter, Space, a click, or while dragging
- *   (isFirst: the cell at which it began). Without it, dragging moves a map that is zoomed
+ *   (isFirst: the cell at which it began), while `isPainted`. Otherwise dragging moves a map that is zoomed
  * @property {(cell: { row: number, column: number }) => void} [onFocus] another cell has the focus or the pointer
  * @property {(view: import('./heat-map-view.js').View) => void} [onView] another part is shown
  */
-
-/** @param {number} value */
-export const shortNumber = (value) =>
-  value === 0
-    ? '0'
-    : Math.abs(value) >= 0.001 && Math.abs(value) < 1000
-      ? String(+value.toPrecision(3))
-      : value.toExponential(1);
 
 export class HeatMap {
   /** Put it into the page. @type {HTMLElement} */
@@ -59,6 +54,7 @@ export class HeatMap {
   #cell = { cellWidth: 1, cellHeight: 1, margin: { left: 0, top: 0 } };
   #hasFocus = false;
   #isPending = false;
+  #isPainted = false;
 
   /** @param {HeatMapOptions} options */
   constructor(options) {
@@ -71,14 +67,15 @@ export class HeatMap {
       maskedText: 'masked',
       height: tallest,
       scales: /** @type {const} */ (['linear', 'log', 'row']),
+      cellText,
       ...options,
     };
     const help = freshId('map-help');
     this.#stage.setAttribute('aria-label', options.label);
     this.#stage.setAttribute('aria-describedby', help);
     this.#stage.append(this.#canvas);
-    this.#stage.classList.toggle('paints', options.onPick !== undefined);
-    const picks = options.onPick ? ' Enter or Space changes the cell.' : '';
+    this.#maskedKey.textContent = this.#options.maskedText;
+    const picks = options.onPick ? ' While a pen is chosen, Enter or Space changes the cell.' : '';
     this.element = make(
       'div',
       { class: 'map' },
@@ -96,6 +93,16 @@ export class HeatMap {
     this.#listen();
     new ResizeObserver(() => this.redraw()).observe(this.#stage);
     onTheme(() => this.redraw());
+  }
+
+  /** Whether dragging and Space pick cells. */
+  get isPainted() {
+    return this.#isPainted;
+  }
+
+  set isPainted(is) {
+    this.#isPainted = is;
+    this.#stage.classList.toggle('paints', is);
   }
 
   /** @returns {import('./colour-scale.js').ScaleName} */
@@ -128,11 +135,11 @@ export class HeatMap {
     this.redraw();
   }
 
-  /** Draws at the next frame, once however often it is asked for. */
+  /** Draws at one of the next frames, once however often it is asked for. */
   redraw() {
     if (this.#isPending) return;
     this.#isPending = true;
-    requestAnimationFrame(() => {
+    queueDrawing(() => {
       this.#isPending = false;
       this.#draw();
     });
@@ -209,7 +216,7 @@ export class HeatMap {
     canvas.scale(devicePixelRatio, devicePixelRatio);
     const { place, least, most } = makeScale(map, this.scale);
     const focus = this.#hasFocus ? this.focus : null;
-    drawMap(canvas, { map, view, place, ...this.#cell, focus, rowTick, columnTick, cellText });
+    drawMap(canvas, { map, view, place, ...this.#cell, focus, rowTick, columnTick, cellText: this.#options.cellText });
     this.#drawLegend(least, most);
   }
 
@@ -293,12 +300,12 @@ export class HeatMap {
       if (!cell || event.button !== 0) return;
       drag = { ...cell, view: this.view };
       this.focusCell(cell.row, cell.column);
-      this.#options.onPick?.({ ...cell, isFirst: true });
+      if (this.#isPainted) this.#options.onPick?.({ ...cell, isFirst: true });
     });
     stage.addEventListener('pointermove', (event) => {
       const cell = this.#cellAt(event);
       if (!cell) return;
-      if (drag && !this.#options.onPick) {
+      if (drag && !this.#isPainted) {
         const row = this.view.row + drag.row - cell.row;
         const column = this.view.column + drag.column - cell.column;
         const { rows, columns } = this.view;
@@ -337,7 +344,7 @@ export class HeatMap {
       0: () => this.zoom(0),
     };
     const { onPick } = this.#options;
-    if (onPick) {
+    if (onPick && this.#isPainted) {
       actions.Enter = actions[' '] = () => {
         onPick({ row, column, isFirst: true });
         this.#tell(true);

@@ -3,7 +3,8 @@
 import uPlot from 'uplot';
 import { dataTable } from './data-table.js';
 import { make, onTheme, themeColour } from './dom.js';
-import { shortNumber } from './heat-map.js';
+import { queueDrawing } from './draw-queue.js';
+import { shortNumber } from './format.js';
 
 /**
  * @typedef {object} Series
@@ -35,6 +36,7 @@ export class LinePlot {
   #plot;
   /** @type {(number | null)[][]} */
   #data = [[]];
+  #isPending = false;
 
   /** @param {LinePlotOptions} options */
   constructor(options) {
@@ -70,14 +72,23 @@ export class LinePlot {
       return numbers.length ? `${name} from ${format(numbers[0])} to ${format(numbers[numbers.length - 1])}` : name;
     });
     this.#stage.setAttribute('aria-label', `${label}: ${last.join('; ')}. The numbers are in the table below.`);
-    if (this.#plot) this.#plot.setData(/** @type {any} */ (this.#data));
-    else this.#rebuild();
+    this.#redraw();
     this.#fillTable();
+  }
+
+  #redraw() {
+    if (this.#isPending) return;
+    this.#isPending = true;
+    queueDrawing(() => {
+      this.#isPending = false;
+      if (this.#plot) this.#plot.setData(/** @type {any} */ (this.#data));
+      else this.#rebuild();
+    });
   }
 
   #rebuild() {
     const width = this.#stage.clientWidth;
-    if (width === 0) return;
+    if (width === 0 || this.#data.length === 1) return;
     this.#plot?.destroy();
     const { x, y, series, height, format } = this.#options;
     const axis = (/** @type {string} */ label) => ({
@@ -131,7 +142,7 @@ export class LinePlot {
   }
 
   #fit() {
-    if (!this.#plot) this.#rebuild();
+    if (!this.#plot) this.#redraw();
     else if (this.#stage.clientWidth > 0 && this.#plot.width !== this.#stage.clientWidth)
       this.#plot.setSize({ width: this.#stage.clientWidth, height: this.#options.height });
   }

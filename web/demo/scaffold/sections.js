@@ -5,6 +5,7 @@ import { codeBlock } from './code-block.js';
 import { sharedInstance } from './instances.js';
 import { copyText, flash } from '../parts/copy.js';
 import { make, reducedMotion } from '../parts/dom.js';
+import { nextTask } from '../parts/pace.js';
 
 /**
  * @typedef {object} SectionEntry
@@ -112,6 +113,8 @@ async function startSection(name, element, body, context) {
     const folder = new URL(`../sections/${name}/`, import.meta.url);
     /** @type {[SectionModule, void]} */
     const [module] = await Promise.all([import(`${folder}section.js`), loadStyle(`${folder}style.css`)]);
+    // Compiling the script and starting it are two tasks.
+    await nextTask();
     await module.mount(body, context);
     element.dataset.state = 'ready';
   } catch (error) {
