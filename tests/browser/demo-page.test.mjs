@@ -144,11 +144,10 @@ browserTest('the keyboard alone sets, runs and stops', async () => {
     await page.locator('#tokens').focus();
     await page.keyboard.press('End');
     assert.equal(await page.locator('#tokens').getAttribute('aria-valuetext'), '65\u202f536 tokens');
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Tab');
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Tab');
     await page.keyboard.press('Space');
     assert.equal(await page.locator('#causal').isChecked(), false);
-    assert.equal(new URL(page.url()).hash, '#wall?tokens=65536&causal=0&build=scalar');
+    assert.equal(new URL(page.url()).hash, '#wall?tokens=65536&causal=0&build=scalar&threads=0');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: 'Attending' }).waitFor();
@@ -178,7 +177,7 @@ browserTest('the address holds the settings, and nonsense in it is as nothing', 
     assert.equal((await setting()).build, 'scalar');
     await page.locator('#tokens').focus();
     await page.keyboard.press('ArrowRight');
-    assert.equal(new URL(page.url()).hash, '#wall?tokens=1536&causal=1&build=scalar');
+    assert.equal(new URL(page.url()).hash, '#wall?tokens=1536&causal=1&build=scalar&threads=0');
   });
 });
 
@@ -196,5 +195,56 @@ browserTest('the code on the page can be copied and runs as it stands', async ()
       encoding: 'utf8',
     });
     assert.match(printed, /\[ 1, 1, 1024, 64 \][\s\S]*MB with the (relaxed|simd|scalar) build/);
+  });
+});
+
+browserTest('the output has the same bits for every number of workers, and other data have others', async (t) => {
+  await withDemo({}, async ({ page, go, problems }) => {
+    await go('#wall?tokens=2048&causal=1');
+    await page.locator('#run-each:enabled').click();
+    await page.locator('#run[data-running]').waitFor();
+    await page.locator('#run:not([data-running])').waitFor();
+    assert.match((await page.locator('#status').textContent()) ?? '', /^Done: /);
+    const counts = await page
+      .locator('#threads option')
+      .evaluateAll((nodes) => nodes.map((node) => /** @type {any} */ (node).value));
+    assert.ok(counts.length >= 2 && counts[0] === '0', counts.join());
+    const rows = await page.locator('#ledger tr').evaluateAll((nodes) =>
+      nodes.map((node) => ({
+        text: /** @type {any} */ (node).innerText.split('\t'),
+        hash: node.querySelector('.bits')?.getAttribute('data-hash'),
+      })),
+    );
+    assert.deepEqual(rows.map(({ text }) => text[3]).reverse(), counts);
+    assert.equal(new Set(rows.map(({ hash }) => hash)).size, 1);
+    for (const { text } of rows.slice(0, -1)) assert.match(text[6], /= run 1$/);
+    // The last run had workers, and they ran.
+    assert.ok((await numberAt(page, 'used-threads')) >= 1);
+    assert.ok((await numberAt(page, 'error')) <= 2e-6);
+    t.diagnostic(
+      rows
+        .map(({ text }) => text.slice(3, 6).join(' '))
+        .reverse()
+        .join('; '),
+    );
+
+    await page.locator('#causal').uncheck();
+    await pressRun(page);
+    assert.notEqual(await page.locator('#ledger tr:first-child .bits').getAttribute('data-hash'), rows[0].hash);
+    assert.deepEqual(problems, []);
+  });
+});
+
+browserTest('a run by workers stops, and its code calls attentionAsync', async () => {
+  await withDemo({}, async ({ page, go, problems }) => {
+    await go('#wall?tokens=65536&causal=0&build=scalar&threads=1');
+    await sectionReady(page, 'wall');
+    assert.equal(await page.locator('#threads').inputValue(), '1');
+    assert.match((await page.locator('#wall-code').textContent()) ?? '', /threads: 1[\s\S]*await sdpa\.attentionAsync/);
+    await page.locator('#run').click();
+    await page.locator('#status', { hasText: 'Attending' }).waitFor();
+    await page.locator('#run').click();
+    await page.locator('#status', { hasText: 'Stopped at' }).waitFor();
+    assert.deepEqual(problems, []);
   });
 });

@@ -136,6 +136,42 @@ export async function sectionReady(page, name) {
 }
 
 /**
+ * Starts every section of the page, one after the other.
+ * @param {import('playwright-core').Page} page
+ * @returns {Promise<string[]>} their names
+ */
+export async function allSections(page) {
+  await page.locator('main > section').first().waitFor();
+  const names = await page.locator('main > section').evaluateAll((nodes) => nodes.map(({ id }) => id));
+  for (const name of names) await sectionReady(page, name);
+  return names;
+}
+
+/**
+ * Runs `body` in the page with some of the page's modules.
+ * @template A, R
+ * @param {readonly string[]} files without .js
+ * @param {(parts: any, argument: A) => R | Promise<R>} body cannot see what is outside
+ * @param {A} [argument]
+ * @returns {Promise<R>}
+ */
+export async function withModules(files, body, argument) {
+  /** @type {any} */
+  let result;
+  await withDemo({}, async ({ page, go, problems }) => {
+    await go();
+    await page.evaluate(async (names) => {
+      const found = names.map((name) => import(new URL(`${name}.js`, document.baseURI).href));
+      const { load, masks } = await import('sdpa');
+      Object.assign(window, { parts: Object.assign({ load, masks }, ...(await Promise.all(found))) });
+    }, files);
+    result = await page.evaluate(`(${body})(window.parts, ${JSON.stringify(argument)})`);
+    assert.deepEqual(problems, []);
+  });
+  return result;
+}
+
+/**
  * Presses Run and waits for the end, or for the error.
  * @param {import('playwright-core').Page} page
  * @returns {Promise<{ frames: number, longTasks: number[] }>} of this run

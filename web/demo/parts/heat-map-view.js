@@ -40,12 +40,10 @@ export function cellSize({ rows, columns }, width, height) {
 export function zoom(view, map, factor, around) {
   const rows = Math.round(Math.min(map.rows, Math.max(Math.min(4, map.rows), view.rows / factor)));
   const columns = Math.round(Math.min(map.columns, Math.max(Math.min(4, map.columns), view.columns / factor)));
-  return {
-    row: within(around.row - ((around.row - view.row) * rows) / view.rows, rows, map.rows),
-    column: within(around.column - ((around.column - view.column) * columns) / view.columns, columns, map.columns),
-    rows,
-    columns,
-  };
+  const row = Math.round(around.row - ((around.row - view.row) * rows) / view.rows);
+  const column = Math.round(around.column - ((around.column - view.column) * columns) / view.columns);
+  // Rounded, the place may be beside the cell.
+  return reveal({ row, column, rows, columns }, map, around);
 }
 
 /**

@@ -14,12 +14,19 @@ export const markup = `
           <label for="build">Build</label>
           <select id="build"></select>
         </div>
+        <div class="field">
+          <label for="threads">Workers</label>
+          <select id="threads"></select>
+        </div>
         <label class="switch">
           <input id="causal" type="checkbox" role="switch" />
           <span>Causal</span>
         </label>
       </fieldset>
-      <button id="run" type="submit" disabled>Run</button>
+      <div class="buttons">
+        <button id="run" type="submit" disabled>Run</button>
+        <button id="run-each" type="button" class="quiet" disabled>Each number of workers</button>
+      </div>
     </form>
     <div class="doing">
       <progress id="progress" max="1" value="0" aria-label="Progress of the run"></progress>
@@ -71,6 +78,30 @@ export const markup = `
         <tbody id="table"></tbody>
       </table>
     </details>
+  </div>
+
+  <div id="runs" hidden>
+    <h3>The runs so far</h3>
+    <div class="data-table" tabindex="0" role="group" aria-label="The runs so far">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Run</th>
+            <th scope="col">Tokens</th>
+            <th scope="col">Build</th>
+            <th scope="col">Workers</th>
+            <th scope="col">Time</th>
+            <th scope="col">GFLOP/s</th>
+            <th scope="col">Bits of the output</th>
+          </tr>
+        </thead>
+        <tbody id="ledger"></tbody>
+      </table>
+    </div>
+    <p class="note">
+      The hash is of every bit of the output. It does not depend on how many workers share the rows: a row is computed in
+      the same order of operations wherever it is computed. Builds differ in their last bits.
+    </p>
   </div>
 
   <div>

@@ -3,6 +3,7 @@
 import { load } from 'sdpa';
 import { attendInBlocks, BlockPlan } from './blocks.js';
 import { checkRows, sampleRows } from './check.js';
+import { hashBits } from './hash.js';
 import { fillNormal } from '../../parts/data.js';
 import { Pace } from '../../parts/pace.js';
 
@@ -24,6 +25,7 @@ const mostPasses = 1000;
  * @property {number} tokens
  * @property {boolean} causal
  * @property {'auto' | import('sdpa').Variant} build
+ * @property {number} threads workers; without any, this thread computes in slices
  */
 
 /** @typedef {{ phase: 'load' | 'draw' | 'attend' | 'check', fraction: number, rows: number }} Progress */
@@ -31,11 +33,11 @@ const mostPasses = 1000;
 /**
  * @typedef {object} Outcome
  * @property {import('sdpa').Variant} build the one in use
- * @property {number} milliseconds inside sdpa.attention(), of one pass
+ * @property {number} milliseconds of one pass: inside sdpa.attention(), or from the call of attentionAsync() to its answer
  * @property {number} wall milliseconds of one pass with the rests between its slices
  * @property {number} passes that the two are the mean of
  * @property {number} gflops 4·L²·D operations per pass, half of them where causal
- * @property {number} blocks of query rows in one pass
+ * @property {number} blocks of query rows in one pass, where this thread computes; else 0
  * @property {number} slices of the whole run
  * @property {number} longestSlice in milliseconds
  * @property {{ held: number, peak: number, wasm: number }} memory of the instance
@@ -44,6 +46,8 @@ const mostPasses = 1000;
  * @property {number} maxError over the rows checked
  * @property {number} worstRow where it is
  * @property {number} rowsChecked
+ * @property {number} threads workers that ran
+ * @property {string} hash of the output's bits
  * @property {number[]} lastRow the first numbers of the output's last row
  */
 
@@ -53,24 +57,30 @@ const mostPasses = 1000;
  * @returns {Promise<Outcome>}
  * @throws what load() and attention() throw; the signal's reason within one slice of its abort
  */
-export async function run({ tokens, causal, build }, { signal, onProgress } = {}) {
+export async function run({ tokens, causal, build, threads }, { signal, onProgress } = {}) {
   const pace = new Pace(signal);
   onProgress?.({ phase: 'load', fraction: 0, rows: 0 });
   // An instance of its own: its memory figures are those of this run.
-  const sdpa = await pace.wait(load({ variant: build }));
+  const sdpa = await pace.wait(load({ variant: build, threads }));
   try {
     const [query, key, value] = await drawInputs(sdpa, [tokens, headDim], pace, onProgress);
     const problem = { query, key, value, tokens, headDim, causal };
     const out = new Float32Array(tokens * headDim);
-    const times = await attend(sdpa, problem, out, pace, onProgress);
+    const times = await (threads > 0
+      ? attendByWorkers(sdpa, problem, out, pace, { threads, signal, onProgress })
+      : attend(sdpa, problem, out, pace, onProgress));
+    const workers = sdpa.threads;
     const memory = sdpa.memory();
     const rows = sampleRows(tokens, rowsChecked, seeds.rows);
     const { maxError, row } = await checkRows(problem, out, rows, pace, (fraction) =>
       onProgress?.({ phase: 'check', fraction, rows: tokens }),
     );
+    const hash = await hashBits(out, pace);
     await pace.rest();
     return {
       ...times,
+      threads: workers,
+      hash,
       build: sdpa.variant,
       gflops: (4 * tokens * tokens * headDim * (causal ? 0.5 : 1)) / times.milliseconds / 1e6,
       slices: pace.slices,
@@ -141,4 +151,50 @@ async function attend(sdpa, problem, out, pace, onProgress) {
   }
   const wall = performance.now() - again;
   return { milliseconds: milliseconds / passes, wall: wall / passes, passes, blocks: Math.round(blocks / passes) };
+}
+
+/** Rows of the small calls by which the workers start. */
+const startRows = 1024;
+/** Milliseconds that a run waits for all of them: where some cannot start the others, or this thread, compute. */
+const startTime = 5000;
+
+/**
+ * The same by attentionAsync(): the workers compute, this thread only sends and receives.
+ * @param {import('sdpa').Sdpa} sdpa
+ * @param {Parameters<typeof attendInBlocks>[1]} problem
+ * @param {Float32Array} out
+ * @param {Pace} pace
+ * @param {{ threads: number, signal?: AbortSignal, onProgress?: (progress: Progress) => void }} options
+ */
+async function attendByWorkers(
+  sdpa,
+  { query, key, value, tokens, headDim: D, causal },
+  out,
+  pace,
+  { threads, signal, onProgress },
+) {
+  const rows = Math.min(tokens, startRows);
+  const part = (/** @type {{ data: Float32Array }} */ { data }) => ({
+    data: data.subarray(0, rows * D),
+    shape: [rows, D],
+  });
+  const until = performance.now() + startTime;
+  do {
+    await pace.wait(sdpa.attentionAsync(part(query), part(key), part(value), { signal }));
+    await pace.rest();
+  } while (sdpa.threads < threads && performance.now() < until);
+  const hear = ({ done, total } = { done: 0, total: 1 }) =>
+    onProgress?.({ phase: 'attend', fraction: done / total, rows: (tokens * done) / total });
+  hear();
+  let milliseconds = 0;
+  let passes = 0;
+  for (; passes === 0 || (milliseconds < enough && passes < mostPasses); passes++) {
+    const start = performance.now();
+    await pace.wait(
+      sdpa.attentionAsync(query, key, value, { causal, out, signal, ...(passes === 0 && { onProgress: hear }) }),
+    );
+    milliseconds += performance.now() - start;
+    await pace.rest();
+  }
+  return { milliseconds: milliseconds / passes, wall: milliseconds / passes, passes, blocks: 0 };
 }

@@ -68,15 +68,21 @@ export const showVisited = (rows) => byId('plain-square').style.setProperty('--d
  * @param {import('./run.js').Outcome} outcome
  */
 export function showOutcome({ causal }, outcome) {
-  const { milliseconds, wall, passes, gflops, maxError, memory, inputs, output } = outcome;
+  const { milliseconds, wall, passes, gflops, maxError, memory, inputs, output, threads } = outcome;
   byId('results').hidden = false;
   write('time', duration(milliseconds).join('\u00a0'), milliseconds);
   const mean = passes > 1 ? `, mean of ${whole(passes)} passes` : '';
-  write('time-note', `inside attention()${mean}; ${durationText(wall)} with the rests in which this page draws`, wall);
+  write(
+    'time-note',
+    threads > 0
+      ? `from the call of attentionAsync() to its answer${mean}; each worker has a copy of key and value besides`
+      : `inside attention()${mean}; ${durationText(wall)} with the rests in which this page draws`,
+    wall,
+  );
   write('speed', `${short(gflops)}\u00a0GFLOP/s`, gflops);
   write(
     'speed-note',
-    `4·L²·D operations${causal ? ', half of them, being causal' : ''}; one thread, ${outcome.build} build`,
+    `4·L²·D operations${causal ? ', half of them, being causal' : ''}; ${threads > 0 ? `${threads} worker${threads > 1 ? 's' : ''}` : 'this thread'}, ${outcome.build} build`,
   );
   const isWithin = maxError <= errorBound;
   write('error', power(maxError), maxError);
@@ -88,6 +94,8 @@ export function showOutcome({ causal }, outcome) {
   /** @type {[string, string, string, number?][]} */
   const rows = [
     ['used-build', 'Build in use', outcome.build],
+    ['used-threads', 'Workers that ran', String(threads), threads],
+    ['hash', 'Hash of the output’s bits', outcome.hash],
     ['inputs', 'Query, key, value', sizeText(inputs), inputs],
     ['output', 'Output', sizeText(output), output],
     ['working', 'Working memory beyond these', sizeText(memory.peak - inputs), memory.peak - inputs],
