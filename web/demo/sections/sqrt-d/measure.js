@@ -122,7 +122,7 @@ const sdpa = await load();
 const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
 const draw = (...shape) => ({ data: Float32Array.from({ length: shape[0] * shape[1] }, normal), shape });
 const [q, k, v, dOut] = [draw(1, ${headDim}), draw(64, ${headDim}), draw(64, 64), draw(1, 64)];
-const options = { scale: ${headDim} ** -${exponent}, bias: draw(1, 64) }; // the gradient of a bias is that of the logits
+const options = { scale: ${exponent === 0 ? 1 : `${headDim} ** -${exponent}`}, bias: draw(1, 64) }; // the gradient of a bias is that of the logits
 options.bias.data.fill(0);
 const { out, lse } = sdpa.attention(q, k, v, { ...options, returnLse: true });
 console.log(Math.hypot(...sdpa.attentionBackward(q, k, v, { out, lse, dOut }, options).dBias.data));`;

@@ -105,6 +105,7 @@ export async function mount(root, context) {
     showOne(headDim, exponent);
     context.showCode(codeFor(headDim, exponent));
     await pace.rest();
+    /** @type {import('./measure.js').Measured[][]} */
     const curves = [];
     for (const each of [...compared, exponent]) {
       const curve = [];
@@ -116,8 +117,13 @@ export async function mount(root, context) {
       }
       curves.push(curve);
     }
-    gradients.show(headDims, ...curves.map((curve) => curve.map(({ gradient }) => gradient)));
-    entropies.show(headDims, ...curves.map((curve) => curve.map(({ entropy }) => entropy)));
+    // It would hide the line that it lies on.
+    const isCompared = compared.includes(exponent);
+    /** @param {'gradient' | 'entropy'} name */
+    const pick = (name) =>
+      curves.map((curve, k) => curve.map((each) => (isCompared && k === compared.length ? null : each[name])));
+    gradients.show(headDims, ...pick('gradient'));
+    entropies.show(headDims, ...pick('entropy'));
     root.dataset.drawn = `${headDim} ${exponent}`;
   }
 
