@@ -31,6 +31,8 @@ export { version } from './version.js';
  * @typedef {import('./kv-cache/cache-options.js').KVCacheOptions} KVCacheOptions
  * @typedef {import('./kv-cache/append.js').AppendOptions} AppendOptions
  * @typedef {import('./kv-cache/kv-cache.js').AttendOptions} AttendOptions
+ * @typedef {import('./kv-cache/sharded-cache.js').ShardedKVCache} ShardedKVCache
+ * @typedef {import('./kv-cache/sharded-cache.js').ShardedAttendOptions} ShardedAttendOptions
  * @typedef {import('./rope.js').RopeOptions} RopeOptions
  * @typedef {import('./sinusoidal.js').SinusoidalOptions} SinusoidalOptions
  * @typedef {import('./layers/multi-head-attention.js').MultiHeadAttention} MultiHeadAttention

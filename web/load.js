@@ -67,7 +67,7 @@ export async function loadWith(embedded, options = {}) {
 }
 
 /**
- * @param {import('./pool/member.js').Program} program
+ * @param {import('./pool/station.js').Program} program
  * @param {number | 'auto'} threads
  */
 async function start(program, threads) {

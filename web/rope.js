@@ -9,8 +9,8 @@ import { readOperand, viewOf } from './operand.js';
 import { finite, flag, oneOf, whole } from './option-values.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { fitPlaces, readPlaces, readSizes } from './rope-places.js';
-import { rotateRow } from './rotate.js';
 import { arrayBuffer, arrayKind, arrayLength, arrayOffset, SdpaTensor } from './tensor.js';
+import { Turner } from './turner.js';
 
 /**
  * @typedef {import('./operand.js').Operand} Operand
@@ -51,68 +51,35 @@ import { arrayBuffer, arrayKind, arrayLength, arrayOffset, SdpaTensor } from './
 const angleNames = ['base', 'pairing', 'rotaryDim', 'scaling'];
 const names = [...angleNames, 'positions', 'offset', 'inverse', 'layout', 'out'];
 
-/** Turns rows in place. */
-class Rope {
-  #position = NaN;
-  #cos;
-  #sin;
-  #frequencies;
-  #amplitude;
-  #interleaved;
-
-  /**
-   * @param {Record<string, any>} given read by name
-   * @param {number} headDim
-   * @param {boolean} inverse
-   */
-  constructor(given, headDim, inverse) {
-    const { base = 10000, pairing = 'half', rotaryDim = headDim, scaling } = given;
-    if (finite('base', base) <= 0) throw rangeError('option', `base must be more than 0, got ${base}`);
-    this.#interleaved = oneOf('pairing', pairing, { half: 0, interleaved: 1 }) === 1;
-    whole('rotaryDim', rotaryDim, 1);
-    if (rotaryDim % 2 !== 0 || rotaryDim > headDim) {
-      throw rangeError('option', `rotaryDim must be even and at most the head size ${headDim}, got ${rotaryDim}`);
-    }
-    const { frequencies, amplitude } = ropeFrequencies(base, rotaryDim, scaling);
-    this.#frequencies = inverse ? frequencies.map((f) => -f) : frequencies;
-    this.#amplitude = inverse ? 1 / amplitude : amplitude;
-    this.#cos = new Float64Array(frequencies.length);
-    this.#sin = new Float64Array(frequencies.length);
+/**
+ * @param {Record<string, any>} given read by name
+ * @param {number} headDim
+ * @param {boolean} inverse
+ * @returns {import('./turner.js').Angles}
+ */
+function readAngles(given, headDim, inverse) {
+  const { base = 10000, pairing = 'half', rotaryDim = headDim, scaling } = given;
+  if (finite('base', base) <= 0) throw rangeError('option', `base must be more than 0, got ${base}`);
+  const interleaved = oneOf('pairing', pairing, { half: 0, interleaved: 1 }) === 1;
+  whole('rotaryDim', rotaryDim, 1);
+  if (rotaryDim % 2 !== 0 || rotaryDim > headDim) {
+    throw rangeError('option', `rotaryDim must be even and at most the head size ${headDim}, got ${rotaryDim}`);
   }
-
-  /**
-   * Turns one row of headDim elements in place. The angles of the last position are kept: rows of one position, one after the
-   * other, share their sines.
-   * @param {Float32Array} array
-   * @param {number} offset of the row's first element
-   * @param {number} position
-   */
-  rotate(array, offset, position) {
-    if (position !== this.#position) this.#turnTo(position);
-    rotateRow(array, offset, this.#cos, this.#sin, 0, this.#cos.length, this.#interleaved);
-  }
-
-  /** @param {number} position */
-  #turnTo(position) {
-    for (let k = 0; k < this.#cos.length; ++k) {
-      const angle = position * this.#frequencies[k];
-      this.#cos[k] = this.#amplitude * Math.cos(angle);
-      this.#sin[k] = this.#amplitude * Math.sin(angle);
-    }
-    this.#position = position;
-  }
+  const { frequencies, amplitude } = ropeFrequencies(base, rotaryDim, scaling);
+  return inverse
+    ? { frequencies: frequencies.map((f) => -f), amplitude: 1 / amplitude, interleaved }
+    : { frequencies, amplitude, interleaved };
 }
 
 /**
  * The rotation itself, for rows that a caller has at hand.
  * @param {unknown} options a RopeAngles
  * @param {number} headDim elements of a row
- * @returns {{ rotate(array: Float32Array, offset: number, position: number): void }} rotate() turns the row of headDim elements that
- *   begins at `offset`, in place. Rows of one position, one after the other, share their sines
+ * @returns {Turner}
  * @throws TypeError or RangeError with a `code`
  */
 export function makeRope(options, headDim) {
-  return new Rope(readNamed('rope', options, angleNames), headDim, false);
+  return new Turner(readAngles(readNamed('rope', options, angleNames), headDim, false));
 }
 
 /**
@@ -130,7 +97,7 @@ export function rope(runtime, x, options) {
   const operand = readOperand('x', x, false, runtime);
   // From here on no code of the caller's runs.
   const sizes = readSizes(operand.shape, blhd);
-  const turner = new Rope(given, sizes.headDim, flag('inverse', inverse));
+  const turner = new Turner(readAngles(given, sizes.headDim, flag('inverse', inverse)));
   fitPlaces(places, sizes);
   const target = readTarget(out, operand, runtime);
   const source = viewOf(runtime, operand);
@@ -157,7 +124,7 @@ export function rope(runtime, x, options) {
  * @param {Float32Array} data turned in place
  * @param {Sizes} sizes
  * @param {Places} places
- * @param {Rope} turner
+ * @param {Turner} turner
  */
 function turnAll(data, { batch, heads, length, batchStride, headStride, rowStride }, { at, perBatch }, turner) {
   // Position by position, because the sines cost more than the rest.

@@ -10,6 +10,7 @@ import { gradientCheck } from './gradient-check.js';
 import { attentionBackwardAsync } from './gradients/async.js';
 import { attentionBackward } from './gradients.js';
 import { createKVCache } from './kv-cache/index.js';
+import { createShardedKVCache } from './kv-cache/sharded-cache.js';
 import { multiHeadAttention } from './layers/multi-head-attention.js';
 import { windowAttention2dAsync } from './layers/window-async.js';
 import { windowAttention2d } from './layers/window-attention-2d.js';
@@ -18,6 +19,7 @@ import { linearAttention } from './linear/linear-attention.js';
 import { ssd } from './linear/ssd.js';
 import { masks } from './masks/index.js';
 import { merge } from './merge.js';
+import { Keepers } from './pool/keepers.js';
 import { Pool } from './pool/pool.js';
 import { rope } from './rope.js';
 import { sinusoidal } from './sinusoidal.js';
@@ -38,16 +40,19 @@ export class Sdpa {
   #runtime;
   /** @type {Pool} */
   #pool;
+  /** @type {Keepers} */
+  #keepers;
 
   /**
    * @param {import('./runtime.js').Runtime} runtime
-   * @param {import('./pool/member.js').Program} program what workers start from
+   * @param {import('./pool/station.js').Program} program what workers start from
    * @param {number | 'auto'} threads most workers
    * @internal
    */
   constructor(runtime, program, threads) {
     this.#runtime = runtime;
     this.#pool = new Pool(runtime, program, threads);
+    this.#keepers = new Keepers(runtime, program, threads);
     /** The build in use. */
     this.variant = runtime.variant;
     /** The package's version. */
@@ -56,7 +61,7 @@ export class Sdpa {
 
   /**
    * Workers that run now: none before the first asynchronous call, which starts as many as it can use, and none where the host allows
-   * no worker.
+   * no worker. Those that keep caches are not counted.
    */
   get threads() {
     return this.#pool.threads;
@@ -364,12 +369,32 @@ export class Sdpa {
    * nothing; calling anything else is an error, `disposed`.
    */
   dispose() {
-    this.#pool.close(rangeError('disposed', 'this sdpa instance has been disposed of while the call ran'));
+    const error = rangeError('disposed', 'this sdpa instance has been disposed of while the call ran');
+    this.#pool.close(error);
+    this.#keepers.close(error);
     this.#runtime.dispose();
   }
 
   /** dispose(), for `using`. */
   [disposeSymbol]() {
     this.dispose();
+  }
+
+  /**
+   * A cache like those of createKVCache(), whose heads are kept by workers: each has some of them in a memory of its own, and computes
+   * attention over them there, so that the caller's thread stays free and the heads are computed at the same time. The same bits, for any
+   * number of workers; where there are none, everything is done on the caller's thread, with rests in between.
+   *
+   *     using cache = sdpa.createShardedKVCache({ batch: 1, numKvHeads: 8, headDim: 128 });
+   *     await cache.append(key, value);
+   *     const { out } = await cache.attend(query);
+   *
+   * @param {import('./kv-cache/cache-options.js').KVCacheOptions} options those of createKVCache()
+   * @returns {import('./kv-cache/sharded-cache.js').ShardedKVCache} at once; its `ready` says when the memory has been taken, or why it
+   *   could not be
+   * @throws TypeError or RangeError with a `code`, before anything is started
+   */
+  createShardedKVCache(options) {
+    return createShardedKVCache(this.#runtime, this.#keepers, this, options);
   }
 }

@@ -29,6 +29,7 @@ export function readCall(runtime, query, key, value, options, who, refused) {
   call.value = readOperand('value', value, false, runtime);
   readSizes(call);
   readMasks(runtime, call);
+  fitMasks(call);
   checkOptions(call);
   return call;
 }
@@ -51,6 +52,20 @@ const cacheSets = ['align', 'queryOffset', 'kvLengths', 'cuSeqlens'];
  * @returns {AttentionCall} with key = value = null
  */
 export function readQueryCall(runtime, query, sizes, options) {
+  const call = beginQueryCall(runtime, query, sizes, options);
+  fitQueryCall(call, sizes.seqlenKv);
+  return call;
+}
+
+/**
+ * The first half of readQueryCall(): everything is read, and checked as far as it does not depend on how many keys there are.
+ * @param {import('./runtime.js').Runtime} runtime
+ * @param {unknown} query
+ * @param {Omit<CacheSizes, 'seqlenKv'>} sizes
+ * @param {unknown} options
+ * @returns {AttentionCall}
+ */
+export function beginQueryCall(runtime, query, sizes, options) {
   const call = new AttentionCall();
   call.causal = true; // where the options do not say otherwise
   readOptions(call, options, 'attend', cacheSets);
@@ -61,13 +76,23 @@ export function readQueryCall(runtime, query, sizes, options) {
   call.query = readOperand('query', query, false, runtime);
   readQuerySizes(call, sizes);
   readMasks(runtime, call);
-  checkOptions(call);
   return call;
 }
 
 /**
+ * The second half, once the number of keys is known.
  * @param {AttentionCall} call
- * @param {CacheSizes} sizes
+ * @param {number} seqlenKv
+ */
+export function fitQueryCall(call, seqlenKv) {
+  call.seqlenKv = seqlenKv;
+  fitMasks(call);
+  checkOptions(call);
+}
+
+/**
+ * @param {AttentionCall} call
+ * @param {Omit<CacheSizes, 'seqlenKv'>} sizes
  */
 function readQuerySizes(call, sizes) {
   const { shape } = call.query;
@@ -76,7 +101,6 @@ function readQuerySizes(call, sizes) {
   const { numKvHeads } = sizes;
   call.batch = sizes.batch;
   call.numKvHeads = numKvHeads;
-  call.seqlenKv = sizes.seqlenKv;
   call.headDim = sizes.headDim;
   call.headDimV = sizes.headDimV;
   call.seqlenQ = shape[row];
@@ -94,12 +118,18 @@ function readQuerySizes(call, sizes) {
 
 /**
  * @param {import('./runtime.js').Runtime} runtime
- * @param {AttentionCall} call with all sizes
+ * @param {AttentionCall} call
  */
 function readMasks(runtime, call) {
   const { givenMask, givenBias } = call;
-  if (givenMask !== undefined) call.mask = broadcast(call, 'mask', readOperand('mask', givenMask, true, runtime));
-  if (givenBias !== undefined) call.bias = broadcast(call, 'bias', readOperand('bias', givenBias, false, runtime));
+  if (givenMask !== undefined) call.mask = readOperand('mask', givenMask, true, runtime);
+  if (givenBias !== undefined) call.bias = readOperand('bias', givenBias, false, runtime);
+}
+
+/** @param {AttentionCall} call with all sizes, and its mask and bias as they were given */
+function fitMasks(call) {
+  if (call.mask) broadcast(call, 'mask', call.mask);
+  if (call.bias) broadcast(call, 'bias', call.bias);
 }
 
 /**
@@ -178,10 +208,10 @@ function mismatch(name, what, got, other, want) {
 }
 
 /**
+ * Pads the shape on the left to rank 4.
  * @param {AttentionCall} call
  * @param {'mask' | 'bias'} name
  * @param {Operand} operand
- * @returns {Operand} with its shape padded on the left to rank 4
  */
 function broadcast(call, name, operand) {
   const full = [call.batch, call.numHeads, call.seqlenQ, call.seqlenKv];
@@ -196,7 +226,6 @@ function broadcast(call, name, operand) {
     );
   }
   if (missing > 0) operand.shape = [1, 1, 1, 1].slice(0, missing).concat(shape);
-  return operand;
 }
 
 /**

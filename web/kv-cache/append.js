@@ -23,6 +23,16 @@ import { stage } from './stage.js';
  */
 
 /**
+ * What append() has been given, checked against the sizes of the cache.
+ * @typedef {object} Tokens
+ * @property {Operand} keys (batch, heads, tokens, headDim), or with heads inside tokens
+ * @property {Operand} values
+ * @property {number} tokens
+ * @property {boolean} blhd
+ * @property {Int32Array} added how many of them each batch row takes
+ */
+
+/**
  * @param {Rows} rows
  * @param {unknown} key
  * @param {unknown} value
@@ -30,7 +40,20 @@ import { stage } from './stage.js';
  * @param {() => void} checkLive throws where the caller's getters have disposed of the cache meanwhile
  */
 export function append(rows, key, value, options, checkLive) {
-  const { runtime, spec, lengths: starts } = rows;
+  const given = readTokens(rows.runtime, rows.spec, key, value, options, checkLive);
+  if (given.added.some((count) => count > 0)) beginAppend(rows, given).settle();
+}
+
+/**
+ * @param {import('../runtime.js').Runtime} runtime
+ * @param {CacheSpec} spec
+ * @param {unknown} key
+ * @param {unknown} value
+ * @param {unknown} options
+ * @param {() => void} checkLive as for append()
+ * @returns {Tokens}
+ */
+export function readTokens(runtime, spec, key, value, options, checkLive) {
   const { lengths, layout = 'bhld' } = readNamed('append', options, ['lengths', 'layout']);
   const blhd = oneOf('layout', layout, layoutCodes) === layoutCodes.blhd;
   const keys = readOperand('key', key, false, runtime);
@@ -46,19 +69,33 @@ export function append(rows, key, value, options, checkLive) {
   }
   if (valueTokens !== tokens) throw rangeError('shape', `value has ${valueTokens} tokens but key has ${tokens}`);
   const added = counts ? checkCounts(counts, spec.batch, tokens) : new Int32Array(spec.batch).fill(tokens);
-  if (added.every((count) => count === 0)) return;
+  return { keys, values, tokens, blhd, added };
+}
 
+/**
+ * Takes memory for the tokens, in which settle() then writes them.
+ * @param {Rows} rows
+ * @param {Tokens} given
+ * @returns {import('./rows.js').Step}
+ * @throws RangeError `capacity`, `out-of-memory` or `option`, with nothing changed
+ */
+export function beginAppend(rows, { keys, values, tokens, blhd, added }) {
+  const { runtime, spec, lengths: starts } = rows;
   const stagedKeys = stage(runtime, 'key', keys, spec, tokens, blhd, added, starts);
   const stagedValues = stage(runtime, 'value', values, spec, tokens, blhd, added, starts);
-  rows.prepare(added);
-  const { storage } = rows;
-  for (let b = 0; b < spec.batch; b++) {
-    for (const run of rows.runs(b, starts[b], added[b])) {
-      storage.write(storage.key, stagedKeys, b, run);
-      storage.write(storage.value, stagedValues, b, run);
+  const room = rows.prepare(added);
+  const settle = () => {
+    const { storage } = rows;
+    for (let b = 0; b < spec.batch; b++) {
+      for (const run of rows.runs(b, starts[b], added[b])) {
+        storage.write(storage.key, stagedKeys, b, run);
+        storage.write(storage.value, stagedValues, b, run);
+      }
     }
-  }
-  rows.commit(added);
+    rows.commit(added);
+    room.settle();
+  };
+  return { settle, undo: room.undo };
 }
 
 /**

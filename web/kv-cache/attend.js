@@ -35,13 +35,14 @@ export function attend(rows, query, options, checkUnchanged) {
 /**
  * Runs a call of readQueryCall() that has been checked.
  * @param {Rows} rows
- * @param {AttentionCall} call of as many keys as the longest row has now
+ * @param {AttentionCall} call of as many keys as the longest row has now; where it has `queryOffsets`, its queries stand there, and
+ *   else the last of each row at its last token
  * @param {number[]} shape of out
  * @param {import('../output.js').Out} out
  */
 export function attendCall(rows, call, shape, out) {
   const { runtime, spec, storage, lengths } = rows;
-  const offsets = lengths.map((length, b) => length - (call.queryLengths ? call.queryLengths[b] : call.seqlenQ));
+  const offsets = call.queryOffsets ?? lastOffsets(call, lengths);
   call.align = alignCodes.offset;
   call.queryOffsets = offsets;
   call.kvLengths = lengths;
@@ -63,6 +64,14 @@ export function attendCall(rows, call, shape, out) {
   }
   return all;
 }
+
+/**
+ * Where query 0 of each row stands, so that the last one stands at the row's last token.
+ * @param {AttentionCall} call
+ * @param {Int32Array} lengths tokens of each row
+ */
+export const lastOffsets = ({ queryLengths, seqlenQ }, lengths) =>
+  lengths.map((length, b) => length - (queryLengths ? queryLengths[b] : seqlenQ));
 
 /**
  * The stages before the masks have scores of every key there is: of those that a row does not have, or no more, they are -Infinity.

@@ -41,9 +41,10 @@ import { makeRope } from '../rope.js';
  * @property {number} globalKeys
  * @property {number} pageSize 0 = no pages
  * @property {Rope | null} rope
+ * @property {number} firstHead which head of the caller's the first one is: of a shard
  */
 
-/** @typedef {{ rotate(array: Float32Array, offset: number, position: number): void }} Rope */
+/** @typedef {import('../turner.js').Turner} Rope */
 
 const known = [
   'batch',
@@ -69,12 +70,13 @@ export const mostTokens = 2 ** 31 - 1;
 
 /**
  * @param {unknown} options
+ * @param {string} what the method's name, for errors
  * @returns {CacheSpec}
  */
-export function readCacheOptions(options) {
-  const given = readNamed('createKVCache', options, known);
+export function readCacheOptions(options, what = 'createKVCache') {
+  const given = readNamed(what, options, known);
   for (const name of ['batch', 'numKvHeads', 'headDim']) {
-    if (given[name] === undefined) throw typeError('type', `createKVCache needs the option ${name}, a whole number`);
+    if (given[name] === undefined) throw typeError('type', `${what} needs the option ${name}, a whole number`);
   }
   const { batch, numKvHeads, headDim, headDimV = headDim, dtype = 'float32', window, pageSize } = given;
   const { capacity = usualCapacity, fixed = false, globalKeys = 0 } = given;
@@ -102,6 +104,7 @@ export function readCacheOptions(options) {
     globalKeys,
     pageSize: pageSize ?? 0,
     rope,
+    firstHead: 0,
   };
 }
 

@@ -12,7 +12,18 @@ import { readWhole } from './append.js';
  * @param {() => void} check throws where the cache has been disposed of while indices were read
  */
 export function evict(rows, indices, check) {
-  const { spec, lengths } = rows;
+  const gone = readIndices(rows.spec, indices);
+  check();
+  checkIndices(gone, rows.longest);
+  if (gone.length > 0) beginEvict(rows, gone).settle();
+}
+
+/**
+ * @param {import('./cache-options.js').CacheSpec} spec
+ * @param {unknown} indices positions
+ * @returns {number[]} each once, in order
+ */
+export function readIndices(spec, indices) {
   if (spec.window) {
     throw rangeError('option', 'a ring (a cache with a window) cannot evict: its tokens keep their positions for good');
   }
@@ -22,27 +33,54 @@ export function evict(rows, indices, check) {
       'a cache with rope cannot evict: keys are rotated by their positions, so no token may move',
     );
   }
-  const gone = Array.from(new Set(readWhole('indices', indices))).sort((a, b) => a - b);
-  check();
-  const { longest } = rows;
+  return Array.from(new Set(readWhole('indices', indices))).sort((a, b) => a - b);
+}
+
+/**
+ * @param {number[]} gone
+ * @param {number} longest tokens of the longest row
+ */
+export function checkIndices(gone, longest) {
   const has = longest === 0 ? 'the cache has no token' : `the longest row has the tokens 0 to ${longest - 1}`;
   for (const position of gone) {
     if (position < 0 || position >= longest) throw rangeError('option', `indices has ${position} but ${has}`);
   }
-  if (gone.length === 0) return;
-  const left = lengths.map((length) => length - gone.filter((position) => position < length).length);
-  rows.own(gone[0], left);
-  for (let b = 0; b < left.length; b++) {
-    const end = lengths[b];
-    let to = gone[0];
-    for (let g = 0; g < gone.length && gone[g] < end; g++) {
-      const from = gone[g] + 1;
-      const count = Math.min(end, gone[g + 1] ?? end) - from;
-      if (count > 0) rows.move(b, from, to, count);
-      to += count;
+}
+
+/**
+ * @param {Int32Array} lengths of the rows
+ * @param {number[]} gone
+ * @returns {Int32Array} afterwards
+ */
+export const lengthsWithout = (lengths, gone) =>
+  lengths.map((length) => length - gone.filter((position) => position < length).length);
+
+/**
+ * Makes the pages its own that change; settle() then moves the tokens.
+ * @param {Rows} rows
+ * @param {number[]} gone one or more positions, in order
+ * @returns {import('./rows.js').Step}
+ * @throws RangeError `capacity` or `out-of-memory`, with nothing changed
+ */
+export function beginEvict(rows, gone) {
+  const { lengths } = rows;
+  const left = lengthsWithout(lengths, gone);
+  const room = rows.own(gone[0], left);
+  const settle = () => {
+    for (let b = 0; b < left.length; b++) {
+      const end = lengths[b];
+      let to = gone[0];
+      for (let g = 0; g < gone.length && gone[g] < end; g++) {
+        const from = gone[g] + 1;
+        const count = Math.min(end, gone[g + 1] ?? end) - from;
+        if (count > 0) rows.move(b, from, to, count);
+        to += count;
+      }
+      rows.shorten(b, left[b]);
     }
-    rows.shorten(b, left[b]);
-  }
+    room.settle();
+  };
+  return { settle, undo: room.undo };
 }
 
 /**
@@ -51,20 +89,44 @@ export function evict(rows, indices, check) {
  * @param {() => void} check as for evict()
  */
 export function truncate(rows, length, check) {
-  const { spec, lengths, longest } = rows;
-  if (typeof length === 'number') {
-    if (!Number.isInteger(length) || length < 0 || length > longest) {
-      const range = `a whole number from 0 to ${longest}, the tokens of the longest row`;
-      throw rangeError('option', `truncate needs ${range}, got ${length}`);
-    }
-    for (let b = 0; b < spec.batch; b++) if (lengths[b] > length) rows.shorten(b, length);
-    return;
-  }
+  const wanted = readLength(length);
+  check();
+  shortenTo(rows, lengthsAfter(rows, wanted));
+}
+
+/**
+ * @param {Rows} rows
+ * @param {Int32Array} wanted lengths, none of them longer than the row
+ */
+export function shortenTo(rows, wanted) {
+  for (let b = 0; b < wanted.length; b++) if (wanted[b] < rows.lengths[b]) rows.shorten(b, wanted[b]);
+}
+
+/**
+ * @param {unknown} length as truncate() takes it
+ * @returns {number | Int32Array} read once
+ */
+export function readLength(length) {
+  if (typeof length === 'number') return length;
   if (!Array.isArray(length) && arrayKind(length) !== 'Int32Array') {
     throw typeError('type', `truncate needs a number, or an Int32Array or array of them, got ${show(length)}`);
   }
-  const wanted = readWhole('length', length);
-  check();
+  return readWhole('length', length);
+}
+
+/**
+ * @param {Pick<Rows, 'spec' | 'lengths' | 'longest'>} rows
+ * @param {number | Int32Array} wanted
+ * @returns {Int32Array} lengths of the rows once they are cut
+ */
+export function lengthsAfter({ spec, lengths, longest }, wanted) {
+  if (typeof wanted === 'number') {
+    if (!Number.isInteger(wanted) || wanted < 0 || wanted > longest) {
+      const range = `a whole number from 0 to ${longest}, the tokens of the longest row`;
+      throw rangeError('option', `truncate needs ${range}, got ${wanted}`);
+    }
+    return lengths.map((length) => Math.min(length, wanted));
+  }
   if (wanted.length !== spec.batch) {
     throw rangeError(
       'shape',
@@ -76,5 +138,5 @@ export function truncate(rows, length, check) {
       throw rangeError('option', `truncate to ${n} tokens of batch row ${b}, which has ${lengths[b]}`);
     }
   }
-  for (let b = 0; b < spec.batch; b++) if (wanted[b] < lengths[b]) rows.shorten(b, wanted[b]);
+  return wanted;
 }

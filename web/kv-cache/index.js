@@ -1,8 +1,6 @@
 import { readCacheOptions } from './cache-options.js';
 import { KVCache } from './kv-cache.js';
-import { PagedRows } from './paged-rows.js';
-import { RingRows } from './ring-rows.js';
-import { PlainRows } from './rows.js';
+import { makeRows } from './make-rows.js';
 
 /**
  * @param {import('../runtime.js').Runtime} runtime
@@ -12,7 +10,5 @@ import { PlainRows } from './rows.js';
  */
 export function createKVCache(runtime, options) {
   void runtime.exports; // throws once the instance is disposed of
-  const spec = readCacheOptions(options);
-  const Kind = spec.window ? RingRows : spec.pageSize ? PagedRows : PlainRows;
-  return new KVCache(new Kind(runtime, spec));
+  return new KVCache(makeRows(runtime, readCacheOptions(options)));
 }

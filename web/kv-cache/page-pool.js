@@ -2,6 +2,7 @@
 // one lets go.
 
 import { rangeError } from '../errors.js';
+import { noStep } from './rows.js';
 import { Storage } from './storage.js';
 
 /**
@@ -75,22 +76,32 @@ export class PagePool {
   /**
    * Makes sure of so many pages for take(), doubling the pool until it has them.
    * @param {number} count
+   * @returns {import('./rows.js').Step} to be undone only when nobody has a page any more that came with it
    * @throws RangeError `out-of-memory`, with nothing changed
    */
   reserve(count) {
-    if (count <= this.#free.length) return;
+    if (count <= this.#free.length) return noStep;
     const old = this.#storage;
-    const needed = this.size - this.#free.length + count;
-    let size = this.size;
+    const before = this.size;
+    const needed = before - this.#free.length + count;
+    let size = before;
     while (size < needed) size *= 2;
     checkPages(size, this.#spec.pageSize);
     const fresh = new Storage(this.#runtime, this.#spec, size, this.#spec.pageSize);
-    for (let page = 0; page < this.size; page++) {
+    for (let page = 0; page < before; page++) {
       if (this.#users[page] > 0) fresh.copyRows(old, page, 0, page, 0, this.#spec.pageSize);
     }
     this.#storage = fresh;
-    old.release();
     this.#add(size);
+    return {
+      settle: () => old.release(),
+      undo: () => {
+        this.#storage = old;
+        this.#users.length = before;
+        this.#free = this.#free.filter((page) => page < before);
+        fresh.release();
+      },
+    };
   }
 
   /** @returns {number} a page that reserve() has made sure of, with one user */

@@ -1,12 +1,13 @@
 // Rows in pages out of a pool. Forks share pages, and a page is copied before a cache writes into it that others use too.
 
 import { PagePool } from './page-pool.js';
-import { Rows } from './rows.js';
+import { noStep, Rows } from './rows.js';
 
 /**
  * @typedef {import('../runtime.js').Runtime} Runtime
  * @typedef {import('./cache-options.js').CacheSpec} CacheSpec
  * @typedef {import('./rows.js').Run} Run
+ * @typedef {import('./rows.js').Step} Step
  */
 
 export class PagedRows extends Rows {
@@ -64,7 +65,7 @@ export class PagedRows extends Rows {
     super.prepare(counts);
     const { lengths } = this;
     const ends = lengths.map((length, b) => length + counts[b]);
-    this.#ownPages(
+    return this.#ownPages(
       (b) => (counts[b] > 0 ? lengths[b] : ends[b]),
       ends,
       (b) => counts[b],
@@ -73,7 +74,7 @@ export class PagedRows extends Rows {
 
   /** @override @param {number} first @param {Int32Array} lengths */
   own(first, lengths) {
-    this.#ownPages(
+    return this.#ownPages(
       () => first,
       lengths,
       () => 0,
@@ -86,6 +87,7 @@ export class PagedRows extends Rows {
    * @param {(b: number) => number} first
    * @param {Int32Array} ends
    * @param {(b: number) => number} added tokens, for the error
+   * @returns {Step}
    */
   #ownPages(first, ends, added) {
     const pool = this.#pool;
@@ -103,12 +105,23 @@ export class PagedRows extends Rows {
         throw this.full(b, added(b), why);
       }
     }
-    if (wanted.length === 0) return;
-    pool.reserve(wanted.length);
+    if (wanted.length === 0) return noStep;
+    const grown = pool.reserve(wanted.length);
+    const before = pages.map((row) => [...row]);
     for (const { b, index } of wanted) {
       pages[b][index] = index < pages[b].length ? pool.copy(pages[b][index]) : pool.take();
     }
     this.#flat = null;
+    const undo = () => {
+      for (const { b, index } of wanted) {
+        if (index < before[b].length) pool.share(before[b][index]);
+        pool.letGo(pages[b][index]);
+      }
+      for (const [b, row] of before.entries()) pages[b] = row;
+      this.#flat = null;
+      grown.undo();
+    };
+    return { settle: grown.settle, undo };
   }
 
   /**

@@ -29,6 +29,14 @@ import { Storage } from './storage.js';
  * @property {Int32Array | null} heldFrom
  */
 
+/**
+ * A change that memory has been taken for, and that may still be called off: one of the two is called, once.
+ * @typedef {{ settle(): void, undo(): void }} Step
+ */
+
+/** Where nothing was taken. @type {Step} */
+export const noStep = { settle() {}, undo() {} };
+
 /** @type {KeyMap} */
 const noMap = { pages: null, pagesPerRow: 0, pageSize: 0, ringBegin: 0, ringSize: 0, heldFrom: null };
 
@@ -66,6 +74,7 @@ export class Rows {
   /**
    * Takes the memory for so many more tokens of each row. Afterwards they can be written.
    * @param {Int32Array} counts
+   * @returns {Step}
    * @throws RangeError `capacity` or `out-of-memory`, with nothing changed
    */
   prepare(counts) {
@@ -73,6 +82,7 @@ export class Rows {
       if (this.lengths[b] + counts[b] > mostTokens)
         throw this.full(b, counts[b], `a row has at most ${mostTokens} tokens`);
     }
+    return noStep;
   }
 
   /**
@@ -98,9 +108,12 @@ export class Rows {
    * Makes the tokens from `first` up to the new end of each row this cache's own, to be overwritten.
    * @param {number} _first
    * @param {Int32Array} _lengths the new lengths
+   * @returns {Step}
    * @throws RangeError `capacity` or `out-of-memory`, with nothing changed
    */
-  own(_first, _lengths) {}
+  own(_first, _lengths) {
+    return noStep;
+  }
 
   /**
    * Copies tokens of a batch row to an earlier place in it.
@@ -178,10 +191,13 @@ export class PlainRows extends Rows {
       if (spec.fixed && length > capacity) throw this.full(b, counts[b], `its capacity is fixed at ${capacity}`);
       if (length > needed) needed = length;
     }
-    if (needed > capacity) this.#grow(needed);
+    return needed > capacity ? this.#grow(needed) : noStep;
   }
 
-  /** @param {number} needed tokens of each row */
+  /**
+   * @param {number} needed tokens of each row
+   * @returns {Step}
+   */
   #grow(needed) {
     const old = this.#storage;
     let rows = old.rows;
@@ -189,6 +205,12 @@ export class PlainRows extends Rows {
     const fresh = new Storage(this.runtime, this.spec, this.spec.batch, rows);
     for (let b = 0; b < this.spec.batch; b++) fresh.copyRows(old, b, 0, b, 0, this.lengths[b]);
     this.#storage = fresh;
-    old.release();
+    return {
+      settle: () => old.release(),
+      undo: () => {
+        this.#storage = old;
+        fresh.release();
+      },
+    };
   }
 }

@@ -85,7 +85,7 @@ export function stage(runtime, name, operand, spec, tokens, blhd, counts, starts
   }
   if (dtype === 'float32') staged.elements = values;
   else if (dtype === 'float16') staged.elements = toFloat16Bits(values);
-  else quantize(staged, name, values, heads, dim, counts);
+  else quantize(staged, name, values, spec, dim, counts);
   return staged;
 }
 
@@ -93,11 +93,11 @@ export function stage(runtime, name, operand, spec, tokens, blhd, counts, starts
  * @param {Staged} staged receives the elements and the scales
  * @param {string} name
  * @param {Float32Array} values
- * @param {number} heads
+ * @param {CacheSpec} spec
  * @param {number} dim
  * @param {Int32Array} counts
  */
-function quantize(staged, name, values, heads, dim, counts) {
+function quantize(staged, name, values, { numKvHeads: heads, firstHead }, dim, counts) {
   const elements = new Int8Array(values.length);
   const scales = new Float32Array(values.length / dim);
   for (let b = 0; b < counts.length; b++) {
@@ -105,7 +105,7 @@ function quantize(staged, name, values, heads, dim, counts) {
       for (let t = 0; t < counts[b]; t++) {
         const row = staged.rowAt(b, head, t);
         const scale = quantizeRow(values, row * dim, dim, elements);
-        if (Number.isNaN(scale)) throw notFinite(name, values, row * dim, [b, head, t]);
+        if (Number.isNaN(scale)) throw notFinite(name, values, row * dim, [b, firstHead + head, t]);
         scales[row] = scale;
       }
     }

@@ -6,9 +6,7 @@ import { result } from '../output.js';
 import { pointerIn, product } from '../tensor.js';
 import { lseShape, scoresShape } from '../validate.js';
 import { copyRectangle, rectangle } from './blocks.js';
-import { Deal } from './deal.js';
 import { Job, rowsOf } from './job.js';
-import { Snapshot } from './snapshot.js';
 
 /**
  * @typedef {import('../options.js').AttentionCall} AttentionCall
@@ -31,16 +29,13 @@ export class AttentionJob extends Job {
   #scores;
 
   /**
-   * Copies the inputs.
    * @param {Runtime} runtime
    * @param {AttentionCall} call
-   * @param {{ shape: number[], out: Out, onProgress: ((progress: import('./job.js').Progress) => void) | undefined, owner: object, grain: number, parts: number, buffers: import('./buffers.js').Buffers }} settings
-   *   `grain` and `parts` as Deal takes them
+   * @param {{ shape: number[], out: Out, inputs: import('./snapshot.js').Snapshot, deal: import('./deal.js').Deal, onProgress: ((progress: import('./job.js').Progress) => void) | undefined, owner: object }} settings
    * @throws RangeError `out-of-memory`
    */
-  constructor(runtime, call, { shape, out, onProgress, owner, grain, parts, buffers }) {
-    const inputs = new Snapshot(runtime, call, buffers);
-    super({ inputs, deal: new Deal(call, grain, parts), total: rowsOf(call), onProgress, owner });
+  constructor(runtime, call, { shape, out, inputs, deal, onProgress, owner }) {
+    super({ inputs, deal, total: rowsOf(call), onProgress, owner });
     this.#runtime = runtime;
     this.#call = call;
     this.#shape = shape;

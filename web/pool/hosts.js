@@ -37,8 +37,14 @@ export function findWays() {
   return ways;
 }
 
+/** Most workers of 'auto'. */
+const mostCores = 8;
+
+/** @param {number | 'auto'} threads @returns {number} most workers */
+export const mostThreads = (threads) => (threads === 'auto' ? Math.min(mostCores, countCores()) : threads);
+
 /** @returns {number} threads that run at once on this machine; 1 where nothing tells */
-export function countCores() {
+function countCores() {
   const { hardwareConcurrency } = /** @type {any} */ (globalThis.navigator ?? {});
   if (hardwareConcurrency > 0) return hardwareConcurrency;
   const os = nodeModule('os');

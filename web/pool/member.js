@@ -1,18 +1,15 @@
 // One worker, seen from the pool's side.
 
-import { loadError, rangeError } from '../errors.js';
 import { arraysOf } from './slice-runner.js';
+import { errorOf, Station } from './station.js';
 
 /**
  * @typedef {import('./deal.js').Slice} Slice
  * @typedef {import('./deal.js').Unit} Unit
  * @typedef {import('./job.js').Job<any, any>} Job
  * @typedef {import('./hosts.js').Way} Way
- * @typedef {import('./worker.js').Failure} Failure
  * @typedef {{ job: Job, slice: Slice }} Assignment
  */
-
-/** What the workers of a pool start from. `bytes` gives the binary where a compiled module cannot be sent. @typedef {{ module: object, bytes: (() => Uint8Array) | null, maxMemory: number }} Program */
 
 /**
  * What a member tells its pool.
@@ -24,37 +21,35 @@ import { arraysOf } from './slice-runner.js';
  */
 
 export class Member {
-  #link;
-  #program;
+  #station;
   #manager;
   #next = 0;
-  #stopped = false;
   /** What it was sent and has not answered. @type {Map<number, Assignment>} */
   assignments = new Map();
   /** The unit whose keys it has. @type {Unit | null} */
   held = null;
   /** The call whose block mask it has. @type {Job | null} */
   #blocksOf = null;
-  /** Whether it takes slices. */
-  ready = false;
 
   /**
    * @param {Way} way
-   * @param {Program} program
+   * @param {import('./station.js').Program} program
    * @param {Manager} manager
    * @throws where the host refuses at once
    */
   constructor(way, program, manager) {
     this.way = way;
-    this.#program = program;
     this.#manager = manager;
-    this.#link = way.open({ message: (data) => this.#hear(data), lost: () => this.#lose() });
-    const { module, maxMemory } = program;
-    try {
-      this.#link.post({ type: 'start', module, maxMemory }, []);
-    } catch {
-      this.#sendBytes();
-    }
+    this.#station = new Station(way, program, {
+      ready: () => manager.ready(this),
+      answer: (reply) => this.#hear(reply),
+      lost: () => manager.lost(this),
+    });
+  }
+
+  /** Whether it takes slices. */
+  get ready() {
+    return this.#station.ready;
   }
 
   /**
@@ -68,7 +63,7 @@ export class Member {
     const blocks = work.blocks && this.#blocksOf !== job ? job.inputs.blocks(true) : null;
     const arrays = [...arraysOf(work), keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
     const id = this.#next++;
-    this.#link.post(
+    this.#station.post(
       { type: 'slice', id, keys, blocks, work },
       arrays.flatMap((array) => (array ? [array.buffer] : [])),
     );
@@ -82,54 +77,24 @@ export class Member {
     if (!this.held) return;
     this.held = null;
     this.#blocksOf = null;
-    this.#link.post({ type: 'free' }, []);
+    this.#station.post({ type: 'free' });
   }
 
   /** @param {boolean} busy whether it keeps the process alive */
   mind(busy) {
-    if (busy) this.#link.hold();
-    else this.#link.letGo();
+    this.#station.mind(busy);
   }
 
   stop() {
-    this.#stopped = true;
-    this.ready = false;
-    this.#link.stop();
+    this.#station.stop();
   }
 
-  /** @param {import('./worker.js').Reply} reply */
+  /** @param {Extract<import('./worker.js').Reply, { id: number }>} reply */
   #hear(reply) {
-    if (this.#stopped) return;
-    if (reply.type === 'ready') {
-      this.way.proven = true;
-      this.ready = true;
-      this.#manager.ready(this);
-    } else if (reply.type === 'unreadable') this.#sendBytes();
-    else if (reply.type === 'failed') this.#lose();
-    else if (reply.type !== 'alive') {
-      const assignment = this.assignments.get(reply.id);
-      if (!assignment) return;
-      this.assignments.delete(reply.id);
-      if (reply.type === 'done') this.#manager.done(this, assignment, reply.results, reply.spare);
-      else this.#manager.failed(this, assignment, errorOf(reply.error));
-    }
+    const assignment = this.assignments.get(reply.id);
+    if (!assignment) return;
+    this.assignments.delete(reply.id);
+    if (reply.type === 'error') this.#manager.failed(this, assignment, errorOf(reply.error));
+    else this.#manager.done(this, assignment, /** @type {any} */ (reply.results), reply.spare);
   }
-
-  #sendBytes() {
-    const { bytes, maxMemory } = this.#program;
-    if (!bytes || this.ready) this.#lose();
-    else this.#link.post({ type: 'start', bytes: bytes(), maxMemory }, []);
-  }
-
-  #lose() {
-    if (this.#stopped) return;
-    this.stop();
-    this.#manager.lost(this);
-  }
-}
-
-/** @param {Failure} failure */
-function errorOf({ code, message, needed, allowed }) {
-  if (code) return rangeError(code, message, code === 'out-of-memory' ? { needed, allowed } : undefined);
-  return loadError('load-failed', `a worker failed: ${message}`);
 }

@@ -2,7 +2,7 @@
 // Nothing here waits for a worker: where none can be started, or all are lost, slices are computed on this thread, with rests.
 
 import { Buffers } from './buffers.js';
-import { countCores, findWays } from './hosts.js';
+import { findWays, mostThreads } from './hosts.js';
 import { Member } from './member.js';
 import { nextTask } from './next-task.js';
 import { Pace } from './pace.js';
@@ -13,11 +13,8 @@ import { SliceRunner } from './slice-runner.js';
  * @typedef {import('./hosts.js').Way} Way
  * @typedef {import('./job.js').Job<any, any>} Job
  * @typedef {import('./member.js').Assignment} Assignment
- * @typedef {import('./member.js').Program} Program
+ * @typedef {import('./station.js').Program} Program
  */
-
-/** Most workers of 'auto'. */
-const mostCores = 8;
 
 /** Slices that a worker has at a time: one that it computes, and one so that it need not wait for the next. */
 const slicesAhead = 2;
@@ -67,8 +64,7 @@ export class Pool {
 
   /** How a new call is to be cut into units, and where its copies come from. */
   get cut() {
-    const most = this.#threads === 'auto' ? mostCores : this.#threads;
-    return { grain: this.#pace.grain, parts: 4 * Math.max(1, most), buffers: this.#buffers };
+    return { grain: this.#pace.grain, parts: 4 * Math.max(1, mostThreads(this.#threads)), buffers: this.#buffers };
   }
 
   /**
@@ -84,7 +80,7 @@ export class Pool {
   /** @param {Job} job */
   add(job) {
     this.#jobs.push(job);
-    if (this.#threads === 'auto') this.#threads = Math.min(mostCores, countCores());
+    this.#threads = mostThreads(this.#threads);
     if (this.#threads > 0) this.#ways ??= findWays();
     this.#grow();
   }

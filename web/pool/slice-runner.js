@@ -195,7 +195,13 @@ export class SliceRunner {
    */
   run(work, own) {
     const start = performance.now();
-    const call = this.#callOf(work);
+    const keys = this.#keys;
+    if (!keys) throw new Error('a slice came before its keys');
+    const call = callOf(work, keys);
+    const { batch, heads, seqlen, headDim, headDimV } = keys;
+    call.key = operand(nothing, keys.keyDtype, [batch, heads, seqlen, headDim], this.#key.pointer);
+    call.value = operand(nothing, keys.valueDtype, [batch, heads, seqlen, headDimV], this.#value.pointer);
+    call.blockMask = work.blocks ? this.#blocks : null;
     const results = work.weights
       ? this.#weigh(call, work.weights)
       : work.upstream
@@ -228,10 +234,7 @@ export class SliceRunner {
    */
   #attend(call, { query }, own) {
     const shape = outShape(call);
-    const count = product('out', shape);
-    const fits = own && query instanceof Float32Array && query.buffer.byteLength >= count * 4;
-    const array = fits ? new Float32Array(query.buffer, 0, count) : null;
-    const result = compute(this.#runtime, call, shape, new Out(array, null, 0));
+    const result = compute(this.#runtime, call, shape, own ? outOver(query, shape) : newOut());
     return { out: result.out.data, lse: result.lse?.data, scores: result.scores?.data };
   }
 
@@ -253,46 +256,6 @@ export class SliceRunner {
   }
 
   /**
-   * @param {SliceWork} work
-   * @returns {AttentionCall}
-   */
-  #callOf(work) {
-    const keys = this.#keys;
-    if (!keys) throw new Error('a slice came before its keys');
-    const { batch, heads, seqlen, headDim, headDimV } = keys;
-    const call = new AttentionCall();
-    call.batch = batch;
-    call.numHeads = work.heads;
-    call.numKvHeads = heads;
-    call.seqlenQ = work.rows;
-    call.seqlenKv = seqlen;
-    call.headDim = headDim;
-    call.headDimV = headDimV;
-    call.query = operand(work.query, work.queryDtype, [batch, work.heads, work.rows, headDim], 0);
-    call.key = operand(nothing, keys.keyDtype, [batch, heads, seqlen, headDim], this.#key.pointer);
-    call.value = operand(nothing, keys.valueDtype, [batch, heads, seqlen, headDimV], this.#value.pointer);
-    call.mask = work.mask && operand(work.mask.data, work.mask.dtype, work.mask.shape, 0);
-    call.bias = work.bias && operand(work.bias.data, work.bias.dtype, work.bias.shape, 0);
-    const { offsets, queryLengths, kvLengths } = work;
-    call.align = work.align;
-    // One number where it can be: it may lie outside of 32 bits.
-    if (offsets.every((offset) => offset === offsets[0])) call.queryOffset = offsets[0];
-    else call.queryOffsets = Int32Array.from(offsets);
-    call.queryLengths = queryLengths && Int32Array.from(queryLengths);
-    call.kvLengths = kvLengths && Int32Array.from(kvLengths);
-    const { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores } = work;
-    Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores });
-    const { alibiSlopes, sinks, dropout, seedLow, seedHigh, cellBatch, cellHead, cellRow } = work;
-    Object.assign(call, { alibiSlopes, sinks, dropout, seedLow, seedHigh, cellBatch, cellHead, cellRow });
-    call.querySegments = work.segments && { data: work.segments, shape: [batch, work.rows] };
-    call.keySegments = keys.segments && { data: keys.segments, shape: [batch, seqlen] };
-    call.queryStarts = keys.queryStarts;
-    call.keyStarts = keys.keyStarts;
-    call.blockMask = work.blocks ? this.#blocks : null;
-    return call;
-  }
-
-  /**
    * @param {Float32Array | Uint16Array} data
    * @param {DType} dtype
    */
@@ -303,6 +266,56 @@ export class SliceRunner {
     copyIn(this.#runtime, operand(data, dtype, [data.length], 0), block.pointer);
     return block;
   }
+}
+
+/**
+ * A slice as a call, but for its keys, values and block mask.
+ * @param {SliceWork} work
+ * @param {Omit<Keys, 'key' | 'keyDtype' | 'value' | 'valueDtype'>} keys
+ * @returns {AttentionCall}
+ */
+export function callOf(work, keys) {
+  const { batch, heads, seqlen, headDim, headDimV } = keys;
+  const call = new AttentionCall();
+  call.batch = batch;
+  call.numHeads = work.heads;
+  call.numKvHeads = heads;
+  call.seqlenQ = work.rows;
+  call.seqlenKv = seqlen;
+  call.headDim = headDim;
+  call.headDimV = headDimV;
+  call.query = operand(work.query, work.queryDtype, [batch, work.heads, work.rows, headDim], 0);
+  call.mask = work.mask && operand(work.mask.data, work.mask.dtype, work.mask.shape, 0);
+  call.bias = work.bias && operand(work.bias.data, work.bias.dtype, work.bias.shape, 0);
+  const { offsets, queryLengths, kvLengths } = work;
+  call.align = work.align;
+  // One number where it can be: it may lie outside of 32 bits.
+  if (offsets.every((offset) => offset === offsets[0])) call.queryOffset = offsets[0];
+  else call.queryOffsets = Int32Array.from(offsets);
+  call.queryLengths = queryLengths && Int32Array.from(queryLengths);
+  call.kvLengths = kvLengths && Int32Array.from(kvLengths);
+  const { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores } = work;
+  Object.assign(call, { scale, softcap, causal, windowLeft, windowRight, chunk, globalKeys, returnLse, scores });
+  const { alibiSlopes, sinks, dropout, seedLow, seedHigh, cellBatch, cellHead, cellRow } = work;
+  Object.assign(call, { alibiSlopes, sinks, dropout, seedLow, seedHigh, cellBatch, cellHead, cellRow });
+  call.querySegments = work.segments && { data: work.segments, shape: [batch, work.rows] };
+  call.keySegments = keys.segments && { data: keys.segments, shape: [batch, seqlen] };
+  call.queryStarts = keys.queryStarts;
+  call.keyStarts = keys.keyStarts;
+  return call;
+}
+
+const newOut = () => new Out(null, null, 0);
+
+/**
+ * A place for the result: the query's buffer where it fits, which is then written over.
+ * @param {Float32Array | Uint16Array} query
+ * @param {number[]} shape
+ */
+export function outOver(query, shape) {
+  const count = product('out', shape);
+  const fits = query instanceof Float32Array && query.buffer.byteLength >= count * 4;
+  return fits ? new Out(new Float32Array(query.buffer, 0, count), null, 0) : newOut();
 }
 
 const nothing = /* @__PURE__ */ new Float32Array(0);

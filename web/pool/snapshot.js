@@ -46,7 +46,7 @@ export class Snapshot {
 
   /**
    * @param {Runtime} runtime
-   * @param {AttentionCall} call
+   * @param {AttentionCall} call whose keys and values may lie elsewhere: then keys() is not to be called
    * @param {Buffers} buffers
    * @throws RangeError `out-of-memory`
    */
@@ -56,8 +56,8 @@ export class Snapshot {
     const { query, key, value, mask, bias } = call;
     try {
       this.#query = copyOperand(runtime, query, buffers);
-      this.#key = copyOperand(runtime, key, buffers);
-      this.#value = copyOperand(runtime, value, buffers);
+      this.#key = key && copyOperand(runtime, key, buffers);
+      this.#value = value && copyOperand(runtime, value, buffers);
       this.#mask = mask && copyOperand(runtime, mask, buffers);
       this.#bias = bias && copyOperand(runtime, bias, buffers);
     } catch (cause) {

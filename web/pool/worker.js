@@ -1,7 +1,8 @@
-// The program of a worker: an instance of its own, and slices as they come. The build also puts it, with all that it imports, into
+// The program of a worker: an instance of its own, and slices, or shards of caches, as they come. The build also puts it, with all that it imports, into
 // one script that runs as a classic worker.
 
 import { AttentionError } from '../errors.js';
+import { ShardStore } from '../kv-cache/shard-store.js';
 import { nodeModule } from '../node-module.js';
 import { instantiate } from '../runtime.js';
 import { messageOf } from '../source.js';
@@ -12,11 +13,14 @@ import { arraysOf, SliceRunner } from './slice-runner.js';
  * @typedef {{ type: 'start', module?: object, bytes?: Uint8Array<ArrayBuffer>, maxMemory: number }} Start
  * @typedef {{ type: 'slice', id: number, keys: import('./slice-runner.js').Keys | null, blocks: import('../options.js').Blocks | null, work: import('./slice-runner.js').SliceWork }} SliceMessage
  * @typedef {{ type: 'free' }} Free keys, values and block mask
+ * @typedef {{ type: 'shard', id: number | null, order: import('../kv-cache/shard-store.js').ShardOrder }} ShardMessage without `id` there is no answer
+ * @typedef {Start | SliceMessage | Free | ShardMessage} Order
  *
  * What it says.
  * @typedef {{ code?: import('../errors.js').ErrorCode, message: string, needed?: number, allowed?: number }} Failure
  * @typedef {{ type: 'alive' } | { type: 'ready' } | { type: 'unreadable' } | { type: 'failed', error: Failure }
- *   | { type: 'done', id: number, results: import('./slice-runner.js').AnySliceResult, spare: ArrayBuffer[] } | { type: 'error', id: number, error: Failure }} Reply
+ *   | { type: 'done', id: number, results: import('./slice-runner.js').AnySliceResult | import('../kv-cache/shard-store.js').ShardAnswer, spare: ArrayBuffer[] }
+ *   | { type: 'error', id: number, error: Failure }} Reply
  */
 
 /** @type {any} */
@@ -25,9 +29,13 @@ const port = nodeModule('worker_threads')?.parentPort ?? globalThis;
 /** @type {SliceRunner | null} */
 let runner = null;
 
-port.onmessage = (/** @type {{ data: Start | SliceMessage | Free }} */ { data }) => {
+/** @type {ShardStore | null} */
+let shards = null;
+
+port.onmessage = (/** @type {{ data: Order }} */ { data }) => {
   if (data.type === 'start') void start(data);
   else if (data.type === 'slice') run(data);
+  else if (data.type === 'shard') obey(data);
   else runner?.free();
 };
 // Where a WebAssembly.Module may not be sent.
@@ -46,7 +54,9 @@ function reply(message, transfer = []) {
 async function start({ module, bytes, maxMemory }) {
   try {
     const compiled = module ?? (await WebAssembly.compile(/** @type {Uint8Array<ArrayBuffer>} */ (bytes)));
-    runner = new SliceRunner(await instantiate(compiled, maxMemory));
+    const runtime = await instantiate(compiled, maxMemory);
+    runner = new SliceRunner(runtime);
+    shards = new ShardStore(runtime);
     reply({ type: 'ready' });
   } catch (error) {
     reply({ type: 'failed', error: describe(error) });
@@ -60,7 +70,7 @@ function run({ id, keys, blocks, work }) {
     if (keys) runner.hold(keys);
     if (blocks) runner.holdBlocks(blocks);
     const results = runner.run(work, true);
-    const arrays = Object.values(results).flatMap((array) => (ArrayBuffer.isView(array) ? [array.buffer] : []));
+    const arrays = buffersOf(results);
     // What came goes back, to be used again; the query's buffer may hold the result already.
     const came = [...arraysOf(work), keys?.key, keys?.value];
     const spare = came.flatMap((array) =>
@@ -71,6 +81,22 @@ function run({ id, keys, blocks, work }) {
     reply({ type: 'error', id, error: describe(error) });
   }
 }
+
+/** @param {ShardMessage} message */
+function obey({ id, order }) {
+  try {
+    const results = /** @type {ShardStore} */ (shards).obey(order);
+    if (id !== null) reply({ type: 'done', id, results, spare: [] }, buffersOf(results));
+  } catch (error) {
+    // Where nobody would hear of it, this worker is done for.
+    if (id === null) throw error;
+    reply({ type: 'error', id, error: describe(error) });
+  }
+}
+
+/** @param {object} results */
+const buffersOf = (results) =>
+  Object.values(results).flatMap((array) => (ArrayBuffer.isView(array) ? [array.buffer] : []));
 
 /**
  * @param {unknown} error

@@ -35,9 +35,9 @@ export function watchWorkers(t, { program = (text) => text, onSlice } = {}) {
 
     /** @override @param {any} message @param {any} transfer */
     postMessage(message, transfer) {
-      const { type, id, keys, blocks, work } = message;
+      const { type, id, keys, blocks, work, order } = message;
       const sizes = work && { heads: work.heads, rows: work.rows };
-      this.sent.push({ type, id, keys: keys !== null, blocks: Boolean(blocks), work: sizes });
+      this.sent.push({ type, id, keys: keys !== null, blocks: Boolean(blocks), work: sizes, order: order?.what });
       super.postMessage(message, transfer);
       if (type === 'slice') onSlice?.(this, message);
     }

@@ -1,0 +1,15 @@
+import { PagedRows } from './paged-rows.js';
+import { RingRows } from './ring-rows.js';
+import { PlainRows } from './rows.js';
+
+/**
+ * The rows of an empty cache of the kind that `spec` says.
+ * @param {import('../runtime.js').Runtime} runtime
+ * @param {import('./cache-options.js').CacheSpec} spec
+ * @returns {import('./rows.js').Rows}
+ * @throws RangeError `out-of-memory`
+ */
+export function makeRows(runtime, spec) {
+  const Kind = spec.window ? RingRows : spec.pageSize ? PagedRows : PlainRows;
+  return new Kind(runtime, spec);
+}
