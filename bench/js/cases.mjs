@@ -60,9 +60,9 @@ export const SMALLEST_CASE = row('smallest', 'dense', 1, 1, 1, 4, 4, 8);
 /** The call that is also timed on plain arrays. */
 export const ARRAYS_CASE = CASES[0];
 
-/** Those that are also timed on workers: calls of 10 ms and more. */
+/** Those that are also timed on workers: calls of 10 ms and more, and decoding from a cache that workers share. */
 export const WORKER_CASES = CASES.filter(({ nickname }) =>
-  ['bert512', 'gpt2-1024', 'llama512', 'long16k'].includes(nickname),
+  ['bert512', 'gpt2-1024', 'llama512', 'long16k', 'dec-gpt2-32k'].includes(nickname),
 );
 
 /**

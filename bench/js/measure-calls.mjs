@@ -11,7 +11,7 @@ import { median } from './statistics.mjs';
 
 /** @typedef {{ variant: Variant, resident: number, arrays: number, ratio: number, otherLoad: number }} ArraysTiming ms a call; `ratio`: median of the turns' arrays / resident */
 
-/** @typedef {{ variant: Variant, sync: number, one: number, two: number, ratio: number, otherLoad: number }} WorkersTiming ms of attention(), attentionAsync() on one worker and on two; `ratio`: median of the turns' one / two */
+/** @typedef {{ variant: Variant, sync: number, one: number, two: number, ratio: number, otherLoad: number }} WorkersTiming ms of attention(), attentionAsync() on one worker and on two, or of attend() of caches; `ratio`: median of the turns' one / two */
 
 /** @template T @typedef {{ name: string, nickname: string, timings: T[] }} CallResult */
 
@@ -19,7 +19,7 @@ import { median } from './statistics.mjs';
 export const arraysName = (c) => caseName(c).replace('prefill', 'arrays');
 
 /** @param {Case} c */
-export const workersName = (c) => caseName(c).replace('prefill', 'workers');
+export const workersName = (c) => caseName(c).replace('prefill', 'workers').replace('decode', 'sharded');
 
 /** @returns {string | undefined} why workers cannot be compared here */
 export const noWorkers = () =>

@@ -89,7 +89,10 @@ function workersTable({ workers }) {
       `${digits(ratio)}${noise(otherLoad)}`,
     ]),
   );
-  return [...table(['`attentionAsync` on plain arrays', 'sync', '1 worker', '2 workers', '1 / 2'], rows), ''];
+  return [
+    ...table(['`attentionAsync` on plain arrays; sharded caches', 'sync', '1 worker', '2 workers', '1 / 2'], rows),
+    '',
+  ];
 }
 
 /** @param {Results} results @returns {string[][]} rows of two */

@@ -2,16 +2,22 @@
 
 import { load } from 'sdpa';
 import { plainOperands, sameBits } from './calls.mjs';
+import { isDecode } from './cases.mjs';
 import { callsPerTurn, startMeter, WARM_UP_MS } from './pace.mjs';
 import { Problem } from './problem.mjs';
+import { shardedCalls } from './sharded-calls.mjs';
 import { median } from './statistics.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
 /** @typedef {import('sdpa').Sdpa} Sdpa */
 
-/** @typedef {{ sync: number, one: number, two: number }} WorkersTurn ms of attention(), attentionAsync() on one worker and on two */
+/** @typedef {{ sync: number, one: number, two: number }} WorkersTurn ms of the call on its own thread, on one worker and on two */
 
 /** @typedef {() => Promise<Float32Array>} Call gives the result's numbers */
+
+/** @typedef {{ call: Call, ready: () => boolean }} Timed `ready`: whether the workers run that it is about */
+
+/** @typedef {Record<keyof WorkersTurn, Timed> & { dispose: () => void }} WorkerCalls */
 
 /**
  * @param {Call} call
@@ -46,40 +52,47 @@ async function warmUp(call, ready) {
 }
 
 /**
+ * @param {Record<keyof WorkersTurn, Sdpa>} instances
+ * @param {Case} c
+ * @returns {Promise<WorkerCalls>}
+ */
+async function asyncCalls({ sync, one, two }, c) {
+  const problem = new Problem(sync, c);
+  const { query, key, value } = plainOperands(problem);
+  const options = problem.positional;
+  problem.run();
+  problem.check();
+  problem.dispose();
+  /** @param {Sdpa} sdpa @returns {Call} */
+  const on = (sdpa) => async () => (await sdpa.attentionAsync(query, key, value, options)).out.data;
+  return {
+    sync: { call: async () => sync.attention(query, key, value, options).out.data, ready: () => true },
+    one: { call: on(one), ready: () => one.threads === 1 },
+    two: { call: on(two), ready: () => two.threads === 2 },
+    dispose: () => {},
+  };
+}
+
+/**
  * @param {Sdpa} sdpa the build, for the call on its own thread
  * @param {Case} c
  * @param {number} turns each has all three, and begins with another one each time
  * @returns {Promise<{ turns: WorkersTurn[], load: import('./pace.mjs').Load }>}
  */
 export async function timeWorkers(sdpa, c, turns) {
-  const problem = new Problem(sdpa, c);
-  const { query, key, value } = plainOperands(problem);
-  const options = problem.positional;
-  problem.run();
-  problem.check();
-  const wanted = Float32Array.from(problem.out.data);
-  problem.dispose();
   const { variant } = sdpa;
   const [one, two] = await Promise.all([load({ variant, threads: 1 }), load({ variant, threads: 2 })]);
   try {
-    /** @type {Record<keyof WorkersTurn, Call>} */
-    const calls = {
-      sync: async () => sdpa.attention(query, key, value, options).out.data,
-      one: async () => (await one.attentionAsync(query, key, value, options)).out.data,
-      two: async () => (await two.attentionAsync(query, key, value, options)).out.data,
-    };
-    /** @type {Record<keyof WorkersTurn, () => boolean>} */
-    const ready = { sync: () => true, one: () => one.threads === 1, two: () => two.threads === 2 };
-    const names = /** @type {(keyof WorkersTurn)[]} */ (Object.keys(calls));
+    const calls = await (isDecode(c) ? shardedCalls : asyncCalls)({ sync: sdpa, one, two }, c);
+    const names = /** @type {const} */ (['sync', 'one', 'two']);
+    const wanted = await calls.sync.call();
     let count = 1;
     for (const name of names) {
-      if (!sameBits(await calls[name](), wanted)) throw new Error(`${name}: the result is not that of attention()`);
-      const ms = await warmUp(calls[name], ready[name]);
+      if (!sameBits(await calls[name].call(), wanted)) throw new Error(`${name}: the result is not that of sync`);
+      const ms = await warmUp(calls[name].call, calls[name].ready);
       if (name === 'sync') count = callsPerTurn(ms);
     }
-    if (!ready.one() || !ready.two()) {
-      throw new Error(`1 and 2 workers were asked for, ${one.threads} and ${two.threads} run`);
-    }
+    for (const name of names) if (!calls[name].ready()) throw new Error(`${name}: its workers do not run`);
     const meter = startMeter();
     /** @type {WorkersTurn[]} */
     const timed = [];
@@ -87,10 +100,11 @@ export async function timeWorkers(sdpa, c, turns) {
       const ms = { sync: 0, one: 0, two: 0 };
       for (let i = 0; i < names.length; i++) {
         const name = names[(turn + i) % names.length];
-        ms[name] = await timeCalls(calls[name], count);
+        ms[name] = await timeCalls(calls[name].call, count);
       }
       timed.push(ms);
     }
+    calls.dispose();
     return { turns: timed, load: meter() };
   } finally {
     one.dispose();

@@ -44,6 +44,17 @@ const program = `
     sdpa.dispose();
     return { name, heard, same };
   };
+  globalThis.cache = async (threads) => {
+    const sdpa = await load({ threads });
+    const options = { batch: 1, numKvHeads: 4, headDim: 64, dtype: 'int8' };
+    const [whole, sharded] = [sdpa.createKVCache(options), sdpa.createShardedKVCache(options)];
+    whole.append(x, x);
+    await sharded.append(x, x);
+    const same = bits(await sharded.attend(x, { returnLse: true })) === bits(whole.attend(x, { returnLse: true }));
+    const outcome = { same, shards: sharded.shards, threads: sharded.threads };
+    sdpa.dispose();
+    return outcome;
+  };
   globalThis.isReady = true;`;
 
 /** @type {string} */
@@ -93,7 +104,7 @@ const startedIn = (page) => page.evaluate(() => /** @type {any} */ (globalThis).
 
 /**
  * @param {import('playwright-core').Page} page
- * @param {'compare' | 'abort'} name
+ * @param {'compare' | 'abort' | 'cache'} name
  * @param {number | 'auto'} threads
  * @param {number} [least] workers that must have started in the end
  * @returns {Promise<any>}
@@ -124,6 +135,7 @@ browserTest('the files as they are start module workers under a strict policy', 
     assert.ok(outcome.frames > 0, 'nothing was drawn meanwhile');
     assert.deepEqual(await startedIn(page), Array(2).fill('module http:pool/worker.js'));
     assert.deepEqual(await call(page, 'abort', 2), { name: 'AbortError', heard: 1, same: true });
+    assert.deepEqual(await call(page, 'cache', 2), { same: true, shards: 2, threads: 2 });
     assert.deepEqual(problems, []);
     t.diagnostic(`${outcome.variant}: tasks above 50 ms: ${outcome.longTasks.join(', ') || 'none'}`);
   });
@@ -140,6 +152,7 @@ browserTest('a bundle starts workers from its own text where the policy has work
     assert.equal(started.length, 2);
     for (const way of started) assert.match(way, /^classic blob:/);
     assert.deepEqual(await call(page, 'abort', 2), { name: 'AbortError', heard: 1, same: true });
+    assert.deepEqual(await call(page, 'cache', 2), { same: true, shards: 2, threads: 2 });
     assert.deepEqual(
       problems.filter((problem) => !problem.startsWith('request: blob:')),
       [],
@@ -159,6 +172,7 @@ browserTest(
       assert.ok(outcome.frames > 0, 'nothing was drawn meanwhile');
       assert.ok(outcome.progress.length > 2);
       assert.deepEqual(await call(page, 'abort', 2), { name: 'AbortError', heard: 1, same: true });
+      assert.deepEqual(await call(page, 'cache', 2), { same: true, shards: 2, threads: 0 });
       for (const problem of problems)
         assert.match(problem, /worker from 'blob:.* Content Security Policy|^request: blob:/);
       t.diagnostic(`${outcome.variant}: tasks above 50 ms: ${outcome.longTasks.join(', ') || 'none'}`);

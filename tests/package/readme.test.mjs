@@ -93,11 +93,13 @@ test('the README names every method, option, maker of masks and operator', () =>
       };
       const x = { data: new Float32Array(8), shape: [2, 4] };
       const cache = sdpa.createKVCache({ batch: 1, numKvHeads: 1, headDim: 4 });
+      const sharded = sdpa.createShardedKVCache({ batch: 1, numKvHeads: 1, headDim: 4 });
       const F = torchFunctional(sdpa);
       const nn = jaxNN(sdpa);
       console.log(JSON.stringify({
         'methods of Sdpa': methods(sdpa),
         'methods of KVCache': methods(cache).filter((name) => name !== 'disposed'),
+        'methods of ShardedKVCache': methods(sharded).filter((name) => name !== 'disposed'),
         'makers of masks': Object.keys(masks),
         'functions of other names': [onnxOps(sdpa), F, nn].flatMap(Object.keys),
         'options of attention': options((o) => sdpa.attention(x, x, x, o)),

@@ -13,3 +13,12 @@ export function makeRows(runtime, spec) {
   const Kind = spec.window ? RingRows : spec.pageSize ? PagedRows : PlainRows;
   return new Kind(runtime, spec);
 }
+
+/**
+ * Tokens of a row that a cache's first memory can hold.
+ * @param {import('./cache-options.js').CacheSpec} spec
+ */
+export function firstCapacity({ batch, capacity, window, globalKeys, pageSize }) {
+  if (window) return globalKeys + window;
+  return pageSize ? batch * Math.ceil(capacity / pageSize) * pageSize : capacity;
+}

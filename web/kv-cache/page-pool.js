@@ -128,14 +128,12 @@ export class PagePool {
   }
 
   /**
-   * Gives a user a page of its own with what a shared one holds.
    * @param {number} page
-   * @returns {number} taken out of what reserve() has made sure of
+   * @returns {number} another one that holds the same, taken out of what reserve() has made sure of
    */
   copy(page) {
     const own = this.take();
     this.#storage.copyRows(this.#storage, page, 0, own, 0, this.#spec.pageSize);
-    this.letGo(page);
     return own;
   }
 

@@ -107,21 +107,24 @@ export class PagedRows extends Rows {
     }
     if (wanted.length === 0) return noStep;
     const grown = pool.reserve(wanted.length);
+    // What is replaced stays in use until that is settled: another cache may let go of it meanwhile.
     const before = pages.map((row) => [...row]);
+    const shared = wanted.filter(({ b, index }) => index < before[b].length).map(({ b, index }) => before[b][index]);
     for (const { b, index } of wanted) {
       pages[b][index] = index < pages[b].length ? pool.copy(pages[b][index]) : pool.take();
     }
     this.#flat = null;
+    const settle = () => {
+      for (const page of shared) pool.letGo(page);
+      grown.settle();
+    };
     const undo = () => {
-      for (const { b, index } of wanted) {
-        if (index < before[b].length) pool.share(before[b][index]);
-        pool.letGo(pages[b][index]);
-      }
+      for (const { b, index } of wanted) pool.letGo(pages[b][index]);
       for (const [b, row] of before.entries()) pages[b] = row;
       this.#flat = null;
       grown.undo();
     };
-    return { settle: grown.settle, undo };
+    return { settle, undo };
   }
 
   /**

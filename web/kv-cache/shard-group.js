@@ -1,9 +1,9 @@
 // The shards of one cache, seen from the caller's thread: what is done on all of them together, in order, and wholly or not at all.
 
-import { outOfMemory, rangeError } from '../errors.js';
-import { viewOf } from '../operand.js';
-import { cutOut, rectangle } from '../pool/blocks.js';
+import { rangeError } from '../errors.js';
 import { checkIndices, lengthsAfter, lengthsWithout } from './evict.js';
+import { cutHeads } from './cut-heads.js';
+import { firstCapacity } from './make-rows.js';
 import { Rows } from './rows.js';
 import { beginAttend, sendSlices } from './sharded-attend.js';
 
@@ -18,11 +18,13 @@ import { beginAttend, sendSlices } from './sharded-attend.js';
 
 /** Key heads first … first + heads - 1, which `keeper` has under `number`. @typedef {{ keeper: Keeper, number: number, first: number, heads: number }} Shard */
 
-/** What a cache shares with its forks: whose turn it is, and the memory of all of them. @typedef {{ turn: Promise<void>, memory: ShardMemory }} Family */
+/** What a cache shares with its forks: the last change that took memory, and the memory of all of them. @typedef {{ change: Promise<unknown>, memory: ShardMemory }} Family */
 
 export class ShardGroup {
   #runtime;
   #family;
+  /** What has been asked for last. @type {Promise<unknown>} */
+  #turn = Promise.resolve();
   /** Why nothing can be done any more. @type {Error | null} */
   #error = null;
   /** Ways to end what has not ended. @type {Set<(error: Error) => void>} */
@@ -69,7 +71,7 @@ export class ShardGroup {
       heads: cut(i + 1) - cut(i),
     }));
     const memory = { capacity: firstCapacity(spec), byteLength: 0 };
-    const group = new ShardGroup(runtime, keepers, spec, shards, { turn: Promise.resolve(), memory });
+    const group = new ShardGroup(runtime, keepers, spec, shards, { change: Promise.resolve(), memory });
     group.created = group.#inTurn(() => group.#create());
     group.created.catch(() => {}); // every later call says the same
     return group;
@@ -99,7 +101,8 @@ export class ShardGroup {
     const copies = added.some((count) => count > 0)
       ? this.shards.map((shard) => {
           /** @param {import('../operand.js').Operand} operand @param {number} dim */
-          const cut = (operand, dim) => this.#cut(operand, shard, tokens, dim, blhd);
+          const cut = (operand, dim) =>
+            cutHeads(this.#runtime, operand, shard, { ...spec, tokens, dim, blhd }, this.keepers.buffers);
           return { key: cut(keys, spec.headDim), value: cut(values, spec.headDimV) };
         })
       : [];
@@ -200,7 +203,7 @@ export class ShardGroup {
   #inTurn(work) {
     return new Promise((resolve, reject) => {
       this.#open.add(reject);
-      this.#family.turn = this.#family.turn.then(async () => {
+      this.#turn = this.#turn.then(async () => {
         try {
           this.check();
           resolve(await work());
@@ -233,7 +236,16 @@ export class ShardGroup {
    * Has each shard take memory for a change; where all of them could, all carry it out, and else none does.
    * @param {(shard: Shard, i: number) => { order: ShardOrder, transfer: ArrayBufferLike[] }} orderOf
    */
-  async #agree(orderOf) {
+  #agree(orderOf) {
+    // Changes of forks come one after the other, as they take pages from the same pool.
+    const change = this.#family.change.then(() => this.#vote(orderOf));
+    this.#family.change = change.catch(() => {});
+    return change;
+  }
+
+  /** @param {(shard: Shard, i: number) => { order: ShardOrder, transfer: ArrayBufferLike[] }} orderOf */
+  async #vote(orderOf) {
+    this.check();
     const answers = await Promise.allSettled(
       this.shards.map((shard, i) => {
         const { order, transfer } = orderOf(shard, i);
@@ -276,35 +288,7 @@ export class ShardGroup {
     const which = heads > 1 ? `heads ${first} to ${first + heads - 1}` : `head ${first}`;
     return rangeError('disposed', `the tokens of ${which} of this KV cache are lost: ${cause.message}`, { cause });
   }
-
-  /**
-   * A shard's part of what append() was given, (batch, heads, tokens, dim).
-   * @param {import('../operand.js').Operand} operand
-   * @param {Shard} shard
-   * @param {number} tokens
-   * @param {number} dim
-   * @param {boolean} blhd
-   */
-  #cut(operand, { first, heads }, tokens, dim, blhd) {
-    const { batch, numKvHeads } = this.spec;
-    const from = rectangle(viewOf(this.#runtime, operand), blhd, [numKvHeads, tokens, dim], [0, first, 0]);
-    try {
-      return { data: cutOut(from, [batch, heads, tokens, dim], this.keepers.buffers), dtype: operand.dtype };
-    } catch (cause) {
-      if (!(cause instanceof RangeError)) throw cause;
-      throw outOfMemory(operand.bytes, 0, 'a copy of the inputs', cause);
-    }
-  }
 }
 
 /** @param {PromiseSettledResult<unknown>} answer @returns {answer is PromiseRejectedResult} */
 const isRejected = (answer) => answer.status === 'rejected';
-
-/**
- * Tokens of a row that a cache's first memory can hold.
- * @param {CacheSpec} spec
- */
-function firstCapacity({ batch, capacity, window, globalKeys, pageSize }) {
-  if (window) return globalKeys + window;
-  return pageSize ? batch * Math.ceil(capacity / pageSize) * pageSize : capacity;
-}

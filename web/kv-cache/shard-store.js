@@ -1,8 +1,7 @@
 // Shards of caches, on the thread that keeps them: each has some heads of a cache in the memory of this thread's module. Orders
 // are plain data, and are obeyed as they come.
 
-import { Operand } from '../operand.js';
-import { callOf, outOver } from '../pool/slice-runner.js';
+import { callOf, operand, outOver } from '../pool/slice-call.js';
 import { Turner } from '../turner.js';
 import { outShape } from '../validate.js';
 import { beginAppend } from './append.js';
@@ -13,7 +12,7 @@ import { makeRows } from './make-rows.js';
 /**
  * @typedef {import('./rows.js').Rows} Rows
  * @typedef {import('./rows.js').Step} Step
- * @typedef {import('../operand.js').Operand['dtype']} DType
+ * @typedef {import('../tensor.js').DType} DType
  */
 
 /** A CacheSpec as plain data. @typedef {Omit<import('./cache-options.js').CacheSpec, 'rope'> & { rope: import('../turner.js').Angles | null }} ShardSpec */
@@ -116,10 +115,8 @@ export class ShardStore {
  */
 function tokensOf({ spec }, { key, value, tokens, added }) {
   /** @param {Elements} elements @param {number} dim */
-  const operand = ({ data, dtype }, dim) =>
-    new Operand(data, dtype, [spec.batch, spec.numKvHeads, tokens, dim], data.length, 0);
-  const [keys, values] = [operand(key, spec.headDim), operand(value, spec.headDimV)];
-  return { keys, values, tokens, blhd: false, added };
+  const read = ({ data, dtype }, dim) => operand(data, dtype, [spec.batch, spec.numKvHeads, tokens, dim], 0);
+  return { keys: read(key, spec.headDim), values: read(value, spec.headDimV), tokens, blhd: false, added };
 }
 
 /**

@@ -13,8 +13,8 @@ import { errorOf, Station } from './station.js';
  * @typedef {{ id: number | null, order: ShardOrder, transfer: ArrayBufferLike[] }} Letter
  */
 
-/** Milliseconds that a worker has to start in. */
-const patience = 1000;
+/** Milliseconds that a worker has to start in: longer than a busy machine takes, as shards stay where they are once they are kept. */
+const patience = 3000;
 
 export class Keeper {
   /** Its workers keep it alive, and so the registry that ends them. */

@@ -82,9 +82,16 @@ test('so do appends and evictions in pages that are shared', async () => {
     whole.append(one, one);
     await assertUsable(cache, whole, 1001);
   }
-  for (const cache of pairs[1]) cache.dispose();
-  for (const cache of pairs[0]) await cache.append(tokens(0), tokens(0));
-  await assertUsable(pairs[0][0], pairs[0][1], 1001);
+  // The last page is shared again, and the other caches go while it is being copied.
+  const [cache, whole] = [await pairs[0][0].fork(), pairs[0][1].fork()];
+  const failing = cache.append(more, more);
+  for (let i = 0; i < 20; i++) await null; // its orders have been sent, and no answer can have come
+  for (const [sharded] of pairs) sharded.dispose();
+  await assertRejects(failing, 'out-of-memory', /KV cache of 128 x 16 tokens/);
+  await assertUsable(cache, whole, 1001);
+  const few = tokens(15);
+  for (const both of [cache, whole]) await both.append(few, few);
+  await assertUsable(cache, whole, 1016);
   sdpa.dispose();
 });
 

@@ -1,7 +1,7 @@
 // KV caches and positions. Lines after @ts-expect-error must not compile.
 import { load } from 'sdpa';
 import type { AppendOptions, AttendOptions, KVCache, KVCacheOptions, RopeOptions } from 'sdpa';
-import type { SdpaTensor, SinusoidalOptions, Tensor, TensorLike } from 'sdpa';
+import type { SdpaTensor, ShardedAttendOptions, ShardedKVCache, SinusoidalOptions, Tensor, TensorLike } from 'sdpa';
 
 const sdpa = await load();
 const q: TensorLike = { data: new Float32Array(12), shape: [2, 2, 3] };
@@ -56,6 +56,36 @@ const kinds: KVCacheOptions[] = [
   const absent: Tensor = cache.attend(q).lse;
   void absent;
 }
+{
+  using sharded: ShardedKVCache = sdpa.createShardedKVCache(kinds[3]);
+  await sharded.ready;
+  await sharded.append(q, half, { lengths: ids });
+  const options: ShardedAttendOptions = { signal: undefined, window: [3, 0], dropout: { p: 0.5, seed: 1 } };
+  const out: Tensor = (await sharded.attend(q, options)).out;
+  const lse: Tensor = (
+    await sharded.attend(q, { returnLse: true, onProgress: ({ done, total }) => void (done / total) })
+  ).lse;
+  const resident: SdpaTensor = (await sharded.attend(half, { out: sdpa.tensor([2, 2, 3]) })).out;
+  await sharded.truncate([1]);
+  await sharded.evict(ids);
+  await sharded.reset();
+  const other: ShardedKVCache = await sharded.fork();
+  other.dispose();
+  const numbers: number[] = [sharded.length, sharded.capacity, sharded.byteLength, sharded.shards, sharded.threads];
+  const lengths: Int32Array = sharded.lengths;
+  void [out, lse, resident, numbers, lengths, sharded.disposed];
+
+  // @ts-expect-error a promise has no out
+  void sharded.attend(q).out;
+  // @ts-expect-error the cache knows where its tokens stand
+  await sharded.attend(q, { queryOffset: 1 });
+  // @ts-expect-error values are missing
+  await sharded.append(q);
+  // @ts-expect-error progress is told to a function
+  await sharded.attend(q, { onProgress: true });
+}
+// @ts-expect-error as many shards as threads
+sdpa.createShardedKVCache({ ...sizes, shards: 2 });
 const fork: KVCache = sdpa.createKVCache(kinds[3]).fork();
 fork.dispose();
 
