@@ -86,12 +86,13 @@ test('so do appends and evictions in pages that are shared', async () => {
   const [cache, whole] = [await pairs[0][0].fork(), pairs[0][1].fork()];
   const failing = cache.append(more, more);
   for (let i = 0; i < 20; i++) await null; // its orders have been sent, and no answer can have come
-  for (const [sharded] of pairs) sharded.dispose();
+  for (const [sharded] of pairs.reverse()) sharded.dispose();
   await assertRejects(failing, 'out-of-memory', /KV cache of 128 x 16 tokens/);
   await assertUsable(cache, whole, 1001);
-  const few = tokens(15);
-  for (const both of [cache, whole]) await both.append(few, few);
-  await assertUsable(cache, whole, 1016);
+  // All the pages that there are.
+  const rest = tokens(1024 - 1001);
+  for (const both of [cache, whole]) await both.append(rest, rest);
+  await assertUsable(cache, whole, 1024);
   sdpa.dispose();
 });
 
