@@ -4,11 +4,9 @@ import { show, typeError } from './errors.js';
 import { settleAll } from './operand.js';
 import { without } from './option-values.js';
 import { emptyResult, readOut } from './output.js';
-import { AttentionJob } from './pool/attention-job.js';
-import { Deal } from './pool/deal.js';
+import { pooledJob } from './pool/attention-job.js';
 import { rowsOf } from './pool/job.js';
 import { runJobs } from './pool/run-jobs.js';
-import { Snapshot } from './pool/snapshot.js';
 import { product } from './tensor.js';
 import { outShape, readCall } from './validate.js';
 
@@ -55,10 +53,7 @@ export async function attentionAsync(runtime, pool, owner, query, key, value, op
     onProgress?.({ done: rowsOf(call), total: rowsOf(call) });
     return empty;
   }
-  const { grain, parts, buffers } = pool.cut;
-  const inputs = new Snapshot(runtime, call, buffers);
-  const deal = new Deal(call, grain, parts);
-  const job = new AttentionJob(runtime, call, { shape, out, inputs, deal, onProgress, owner });
+  const job = pooledJob(runtime, call, { shape, out, onProgress, owner, ...pool.cut });
   const [result] = await runJobs(pool, owner, signal, [job]);
   return result;
 }

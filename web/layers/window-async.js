@@ -4,7 +4,7 @@ import { readAsyncOptions } from '../attention-async.js';
 import { widened } from '../kv-cache/stage.js';
 import { Operand, viewOf } from '../operand.js';
 import { emptyResult, Out, result } from '../output.js';
-import { AttentionJob } from '../pool/attention-job.js';
+import { pooledJob } from '../pool/attention-job.js';
 import { rowsOf } from '../pool/job.js';
 import { runJobs } from '../pool/run-jobs.js';
 import { pointerIn, product } from '../tensor.js';
@@ -54,7 +54,7 @@ export async function windowAttention2dAsync(runtime, pool, owner, query, key, v
       done[n] = progress.done;
       onProgress?.({ done: done.reduce((sum, rows) => sum + rows), total });
     };
-    return new AttentionJob(runtime, windows, {
+    return pooledJob(runtime, windows, {
       shape: to,
       out: new Out(null, null, 0),
       onProgress: onProgress && hear,

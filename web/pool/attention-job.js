@@ -6,7 +6,9 @@ import { result } from '../output.js';
 import { pointerIn, product } from '../tensor.js';
 import { lseShape, scoresShape } from '../validate.js';
 import { copyRectangle, rectangle } from './blocks.js';
+import { Deal } from './deal.js';
 import { Job, rowsOf } from './job.js';
+import { Snapshot } from './snapshot.js';
 
 /**
  * @typedef {import('../options.js').AttentionCall} AttentionCall
@@ -16,6 +18,8 @@ import { Job, rowsOf } from './job.js';
  * @typedef {import('./deal.js').Slice} Slice
  * @typedef {import('./slice-runner.js').SliceResult} SliceResult
  */
+
+/** @typedef {{ shape: number[], out: Out, onProgress: ((progress: import('./job.js').Progress) => void) | undefined, owner: object }} Settings `shape` of out */
 
 /** @extends {Job<SliceResult, { out: any, lse?: Tensor, scores?: Tensor }>} */
 export class AttentionJob extends Job {
@@ -31,7 +35,7 @@ export class AttentionJob extends Job {
   /**
    * @param {Runtime} runtime
    * @param {AttentionCall} call
-   * @param {{ shape: number[], out: Out, inputs: import('./snapshot.js').Snapshot, deal: import('./deal.js').Deal, onProgress: ((progress: import('./job.js').Progress) => void) | undefined, owner: object }} settings
+   * @param {Settings & { inputs: Snapshot, deal: Deal }} settings
    * @throws RangeError `out-of-memory`
    */
   constructor(runtime, call, { shape, out, inputs, deal, onProgress, owner }) {
@@ -83,6 +87,18 @@ export class AttentionJob extends Job {
     if (data.length === 0) throw typeError('type', "out's buffer has been transferred elsewhere during the call");
     return { data, at: 0 };
   }
+}
+
+/**
+ * A job for the pool. Copies the inputs.
+ * @param {Runtime} runtime
+ * @param {AttentionCall} call
+ * @param {Settings & import('./pool.js').Pool['cut']} settings
+ * @throws RangeError `out-of-memory`
+ */
+export function pooledJob(runtime, call, { grain, parts, buffers, ...settings }) {
+  const inputs = new Snapshot(runtime, call, buffers);
+  return new AttentionJob(runtime, call, { ...settings, inputs, deal: new Deal(call, grain, parts) });
 }
 
 /**
