@@ -20,5 +20,5 @@ export default [
     },
   },
   { files: ['scripts/**', 'tests/**', 'bench/**', 'web/cli/**', '*.js'], languageOptions: { globals: globals.node } },
-  { files: ['web/**', 'tests/browser/**'], languageOptions: { globals: globals.browser } },
+  { files: ['web/**', 'tests/browser/**', 'tests/hosts/**'], languageOptions: { globals: globals.browser } },
 ];

@@ -1,9 +1,9 @@
 /** Finds Chromium for the tests that need a browser, or installs Debian's where that is possible. */
 
-import { accessSync, constants, existsSync } from 'node:fs';
-import { CommandError, isMain, run, runMain, UserError, which } from './lib/exec.mjs';
+import { accessSync, constants } from 'node:fs';
+import { aptInstall, canInstall } from './lib/apt-install.mjs';
+import { isMain, runMain, UserError, which } from './lib/exec.mjs';
 import { createLog } from './lib/log.mjs';
-import { logFile } from './lib/project.mjs';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
@@ -37,22 +37,10 @@ export function findChromium(env = process.env) {
 export async function ensureChromium({ log }) {
   const found = findChromium();
   if (found) return { chromium: found };
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get'))
-    return { chromium: undefined, reason: `no browser: ${HOW}` };
+  if (!canInstall()) return { chromium: undefined, reason: `no browser: ${HOW}` };
   log("no browser on PATH: installing Debian's chromium");
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
-  const options = ['-q', '-y', '-o', 'DPkg::Lock::Timeout=120'];
-  try {
-    await run(['apt-get', ...options, 'update'], { env, log: logFile('apt-update') });
-    await run(['apt-get', ...options, 'install', '--no-install-recommends', 'chromium'], {
-      env,
-      log: logFile('apt-chromium'),
-    });
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    const said = error.result.output.split('\n').find((line) => /^E: /.test(line)) ?? `status ${error.result.status}`;
-    return { chromium: undefined, reason: `no browser, and apt-get could not install one (${said}): ${HOW}` };
-  }
+  const said = await aptInstall(['chromium']);
+  if (said) return { chromium: undefined, reason: `no browser, and apt-get could not install one (${said}): ${HOW}` };
   const chromium = findChromium();
   return chromium ? { chromium } : { chromium: undefined, reason: `no browser: ${HOW}` };
 }

@@ -7,6 +7,8 @@
 
 import { join } from 'node:path';
 import { bootstrap, whileLocked } from './bootstrap.mjs';
+import { ensureChromium } from './chromium.mjs';
+import { ensureBrowsers } from './hosts/browsers.mjs';
 import { ensureTools } from './hosts/tools.mjs';
 import { isMain, runMain, UserError } from './lib/exec.mjs';
 import { createLog } from './lib/log.mjs';
@@ -28,6 +30,8 @@ function hostParts(log) {
       // One host at a time: some of them take all cores and much memory.
       flags: ['--test-concurrency=1'],
     });
+  // The cases that need a browser skip themselves, by name, where there is none.
+  const withChromium = async () => ({ ...process.env, CHROMIUM: (await ensureChromium({ log })).chromium });
   return [
     {
       name: 'build',
@@ -46,6 +50,40 @@ function hostParts(log) {
       run: async () => {
         await ensureTools('engines', log);
         return tests('engines');
+      },
+    },
+    {
+      name: 'runners',
+      title: 'test runners, simulated pages and older compilers',
+      after: ['build'],
+      run: async () => {
+        await ensureTools('testers', log);
+        return tests('runners');
+      },
+    },
+    {
+      name: 'bundlers',
+      title: 'Vite, webpack, Rollup, esbuild, Parcel and Next.js, run in Chromium',
+      after: ['build'],
+      run: async () => {
+        await ensureTools('bundlers', log);
+        return tests('bundlers', await withChromium());
+      },
+    },
+    {
+      name: 'pages',
+      title: 'pages, workers and extensions in Chromium',
+      after: ['build'],
+      run: async () => tests('pages', await withChromium()),
+    },
+    {
+      name: 'browsers',
+      title: 'Firefox and WebKit',
+      after: ['build'],
+      run: async () => {
+        await ensureTools('testers', log);
+        await ensureBrowsers(log);
+        return tests('browsers');
       },
     },
   ];

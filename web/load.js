@@ -60,7 +60,8 @@ export async function loadWith(embedded, options = {}) {
       failures.push(error);
     }
   }
-  if (failures.length === 1 && AttentionError.is(failures[0])) throw failures[0];
+  // What the page or the host forbids, it forbids of all builds: said once.
+  if (AttentionError.is(failures[0]) && new Set(failures.map(messageOf)).size === 1) throw failures[0];
   const reasons = variants.map((variant, i) => `${variant}: ${messageOf(failures[i])}`).join('; ');
   const cause = failures.length === 1 ? failures[0] : new AggregateError(failures, reasons);
   throw loadError('load-failed', `no wasm build could be loaded: ${reasons}`, { cause });

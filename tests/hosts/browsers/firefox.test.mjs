@@ -1,0 +1,13 @@
+// Firefox: relaxed SIMD, fused where the processor does it.
+
+import { hasFma } from '../helpers/apps.mjs';
+import { noFirefox, openFirefox } from '../helpers/firefox.mjs';
+import { oneSiteIn, sitesIn } from '../helpers/sites-in.mjs';
+
+sitesIn({ name: 'Firefox', skip: noFirefox, variant: hasFma ? 'relaxed' : 'simd', open: () => openFirefox() });
+oneSiteIn({
+  name: 'Firefox without relaxed SIMD',
+  skip: noFirefox,
+  variant: 'simd',
+  open: () => openFirefox({ 'javascript.options.wasm_relaxed_simd': false }),
+});

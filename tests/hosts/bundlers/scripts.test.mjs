@@ -1,0 +1,107 @@
+// webpack, Rollup, esbuild and Parcel, with as little configuration as each can do with.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { runIn } from '../helpers/apps.mjs';
+import { assertBundled, bundlerApp, html, twoWorkers } from '../helpers/bundle.mjs';
+import { pageTest, policy, visitFolder, workersAllowed } from '../helpers/chromium.mjs';
+import { lacks, toolFile } from '../helpers/tools.mjs';
+
+for (const mode of /** @type {const} */ (['production', 'development'])) {
+  pageTest(`webpack 5: ${mode} build`, lacks('bundlers', 'webpack'), async () => {
+    const app = bundlerApp();
+    const webpack = createRequire(import.meta.url)(toolFile('bundlers', 'webpack'));
+    const stats = await new Promise((resolve, reject) => {
+      webpack(
+        { mode, context: app, output: { path: join(app, 'dist') } },
+        (/** @type {unknown} */ error, /** @type {any} */ result) => (error ? reject(error) : resolve(result)),
+      );
+    });
+    const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true });
+    assert.deepEqual(errors, []);
+    // Hints that a script of more than 244 KB takes time to come.
+    const others = warnings.filter(({ message }) => !/size limit|code-splitting/.test(message));
+    assert.deepEqual(others, []);
+    assert.deepEqual(readdirSync(join(app, 'dist')), ['main.js']);
+    writeFileSync(join(app, 'dist/index.html'), html('defer src="main.js"'));
+    // Its development builds are made of eval().
+    const headers =
+      mode === 'production'
+        ? workersAllowed
+        : policy("default-src 'self'; img-src data:; script-src 'self' 'unsafe-eval'; worker-src blob:");
+    assertBundled(await visitFolder(join(app, 'dist'), twoWorkers, { headers }));
+  });
+}
+
+for (const [format, script] of [
+  ['es', 'type="module" src="index.js"'],
+  ['iife', 'defer src="index.js"'],
+]) {
+  pageTest(`Rollup: format ${format}`, lacks('bundlers', 'rollup'), async () => {
+    const app = bundlerApp();
+    const rollup = toolFile('bundlers', 'rollup/dist/bin/rollup');
+    // What finds packages at all is a plugin of its own. --failAfterWarnings: no warning either.
+    runIn(
+      [
+        process.execPath,
+        rollup,
+        'src/index.js',
+        '-p',
+        '@rollup/plugin-node-resolve',
+        '-d',
+        'out',
+        '-f',
+        format,
+        '--failAfterWarnings',
+      ],
+      app,
+    );
+    assert.deepEqual(readdirSync(join(app, 'out')), ['index.js']);
+    writeFileSync(join(app, 'out/index.html'), html(script));
+    assertBundled(await visitFolder(join(app, 'out'), twoWorkers, { headers: workersAllowed }));
+  });
+}
+
+for (const [format, script] of [
+  ['esm', 'type="module" src="index.js"'],
+  ['iife', 'defer src="index.js"'],
+  ['cjs', 'defer src="index.js"'],
+]) {
+  for (const minify of [false, true]) {
+    pageTest(`esbuild: format ${format}${minify ? ', minified' : ''}`, lacks('bundlers', 'esbuild'), async () => {
+      const app = bundlerApp();
+      const { build } = createRequire(import.meta.url)(toolFile('bundlers', 'esbuild'));
+      const outfile = join(app, 'out/index.js');
+      const { warnings } = await build({
+        absWorkingDir: app,
+        entryPoints: ['src/index.js'],
+        outfile,
+        bundle: true,
+        platform: 'browser',
+        format,
+        minify,
+        logLevel: 'silent',
+      });
+      assert.deepEqual(warnings, []);
+      assert.deepEqual(readdirSync(join(app, 'out')), ['index.js']);
+      // What runs CommonJS in pages gives it a function of its own.
+      const text = readFileSync(outfile, 'utf8');
+      if (format === 'cjs') writeFileSync(outfile, `((module, exports) => {${text}\n})({ exports: {} }, {});`);
+      writeFileSync(join(app, 'out/index.html'), html(script));
+      assertBundled(await visitFolder(join(app, 'out'), twoWorkers, { headers: workersAllowed }));
+    });
+  }
+}
+
+pageTest('Parcel: build', lacks('bundlers', 'parcel'), async () => {
+  const app = bundlerApp();
+  const parcel = toolFile('bundlers', 'parcel/lib/bin.js');
+  runIn([process.execPath, parcel, 'build', 'index.html', '--dist-dir', 'out', '--no-cache', '--no-source-maps'], app, {
+    PARCEL_WORKERS: '0',
+  });
+  const kinds = readdirSync(join(app, 'out')).map((name) => name.replace(/^.*\./, ''));
+  assert.deepEqual(kinds.sort(), ['html', 'js']);
+  assertBundled(await visitFolder(join(app, 'out'), twoWorkers, { headers: workersAllowed }));
+});
