@@ -245,7 +245,8 @@ function readStatusTable(table) {
 export async function instantiate(compiled, maxMemory) {
   const module = /** @type {WebAssembly.Module} */ (compiled);
   const [stamp] = WebAssembly.Module.customSections(module, 'sdpa.version');
-  if (stamp) checkVersion(new TextDecoder().decode(stamp));
+  // Digits and dots; simulated pages have no TextDecoder.
+  if (stamp) checkVersion(String.fromCharCode(...new Uint8Array(stamp)));
   const exports = await new Promise((resolve, reject) => {
     createModule({
       instantiateWasm(imports, receive) {

@@ -115,6 +115,8 @@ test('without SharedArrayBuffer nothing changes', () => {
 test('which globals exist does not matter: a window in Node, or a throwing one', () => {
   for (const setUp of [
     'globalThis.window = globalThis; globalThis.document = {};',
+    // As in jsdom.
+    'globalThis.window = globalThis; delete globalThis.TextDecoder; delete globalThis.TextEncoder;',
     'globalThis.self = globalThis; globalThis.WorkerGlobalScope = function () {};',
     "for (const name of ['window', 'document', 'self', 'WorkerGlobalScope']) Object.defineProperty(globalThis, name, { get() { throw new Error(name); } });",
   ]) {
