@@ -36,6 +36,32 @@ browserTest(
   },
 );
 
+browserTest('the longest tasks while sections start and are used are reported, in time on the processor', async (t) => {
+  await withDemo({}, async ({ page, go, problems }) => {
+    const browser = page.context().browser();
+    assert.ok(browser);
+    await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline'] });
+    await go();
+    for (const name of await allSections(page)) {
+      // Each slider and each choice once, by key.
+      for (const input of await page.locator(`#${name} :is(input[type="range"], select):visible`).all()) {
+        await input.focus();
+        await page.keyboard.press('ArrowDown');
+      }
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    }
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+    const tasks = traceEvents.filter((/** @type {any} */ { name }) => /RunTask$/.test(name));
+    // Time of the thread alone: other programs on the machine do not count.
+    const longest = tasks
+      .map((/** @type {any} */ { tdur = 0 }) => Math.round(tdur / 1000))
+      .sort((/** @type {number} */ a, /** @type {number} */ b) => b - a);
+    assert.ok(longest.length > 100, `${longest.length} tasks were seen`);
+    t.diagnostic(`longest tasks, in ms: ${longest.slice(0, 8).join(', ')}`);
+    assert.deepEqual(problems, []);
+  });
+});
+
 browserTest('a section is fetched when it comes near, or is linked to, and not before', async () => {
   await withDemo({}, async ({ page, go, problems }) => {
     const fetched = () =>

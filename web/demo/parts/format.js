@@ -62,3 +62,11 @@ export function shortNumber(value) {
   if (magnitude >= 1000 && magnitude < 1e6) return value < 0 ? `-${whole(magnitude)}` : whole(value);
   return magnitude >= 0.001 && magnitude < 1e6 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
 }
+
+/**
+ * What fits into a cell of a map.
+ * @param {number} value
+ * @returns {string} 0.12, 3, 17
+ */
+export const cellText = (value) =>
+  Number.isInteger(value) ? String(value) : value.toFixed(Math.abs(value) < 10 ? 2 : 0);

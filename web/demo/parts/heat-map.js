@@ -3,12 +3,13 @@
 import { makeScale, scaleNames } from './colour-scale.js';
 import { dataTable, most as tableMost } from './data-table.js';
 import { freshId, make, onTheme } from './dom.js';
-import { shortNumber } from './format.js';
+import { cellText, shortNumber } from './format.js';
 import { csvText, downloadCsv, downloadPng } from './download.js';
 import { queueDrawing } from './draw-queue.js';
 import { drawMap, tickMargin } from './heat-map-draw.js';
+import { listenToKeys, listenToPointer } from './heat-map-input.js';
 import { cellSize, reveal, zoom } from './heat-map-view.js';
-import { currentPalette, steps } from './palette.js';
+import { drawBar } from './palette.js';
 
 /** Height of the cells at most, in CSS pixels. */
 const tallest = 460;
@@ -90,7 +91,14 @@ export class HeatMap {
       this.#makeTools(),
       this.#table,
     );
-    this.#listen();
+    const focused = (/** @type {boolean} */ has) => () => {
+      this.#hasFocus = has;
+      this.redraw();
+    };
+    this.#stage.addEventListener('focus', focused(true));
+    this.#stage.addEventListener('blur', focused(false));
+    listenToKeys(this, this.#stage);
+    listenToPointer(this, this.#stage, (event) => this.#cellAt(event));
     new ResizeObserver(() => this.redraw()).observe(this.#stage);
     onTheme(() => this.redraw());
   }
@@ -150,7 +158,7 @@ export class HeatMap {
     const { rows, columns } = this.map;
     this.focus = { row: Math.min(rows - 1, Math.max(0, row)), column: Math.min(columns - 1, Math.max(0, column)) };
     const view = reveal(this.view, this.map, this.focus);
-    if (view.row !== this.view.row || view.column !== this.view.column) this.#setView(view);
+    if (view.row !== this.view.row || view.column !== this.view.column) this.setView(view);
     this.#tell(isSaid);
     this.#options.onFocus?.(this.focus);
     this.redraw();
@@ -159,7 +167,7 @@ export class HeatMap {
   /** @param {number} factor above 1 = closer; 0 = everything */
   zoom(factor) {
     const { rows, columns } = this.map;
-    this.#setView(factor === 0 ? { row: 0, column: 0, rows, columns } : zoom(this.view, this.map, factor, this.focus));
+    this.setView(factor === 0 ? { row: 0, column: 0, rows, columns } : zoom(this.view, this.map, factor, this.focus));
   }
 
   /** What a cell says. @param {number} row @param {number} column */
@@ -182,8 +190,8 @@ export class HeatMap {
     return csvText(['query', 'key', 'value'], lines);
   }
 
-  /** @param {import('./heat-map-view.js').View} view */
-  #setView(view) {
+  /** Shows another part. @param {import('./heat-map-view.js').View} view */
+  setView(view) {
     this.view = view;
     this.#stage.classList.toggle('zoomed', view.rows < this.map.rows || view.columns < this.map.columns);
     this.#options.onView?.(view);
@@ -226,15 +234,7 @@ export class HeatMap {
     const name = scaleNames[this.scale];
     this.#legend.textContent =
       this.scale === 'row' ? `least to largest of ${name}` : `${format(least)} to ${format(most)}, ${name}`;
-    const bar = this.#bar.getContext('2d');
-    if (!bar) return;
-    const palette = currentPalette();
-    const picture = new ImageData(this.#bar.width, 1);
-    for (let x = 0; x < picture.width; x++) {
-      const step = 4 * Math.round((x / (picture.width - 1)) * (steps - 1));
-      picture.data.set(palette.subarray(step, step + 4), 4 * x);
-    }
-    bar.putImageData(picture, 0, 0);
+    drawBar(this.#bar);
   }
 
   #makeTools() {
@@ -281,77 +281,15 @@ export class HeatMap {
     this.#table.replaceChildren(table);
   }
 
-  #listen() {
-    const stage = this.#stage;
-    const focused = (/** @type {boolean} */ has) => () => {
-      this.#hasFocus = has;
-      this.redraw();
-    };
-    stage.addEventListener('focus', focused(true));
-    stage.addEventListener('blur', focused(false));
-    stage.addEventListener('keydown', (event) => {
-      if (event.altKey || event.metaKey || !this.#press(event.key, event.ctrlKey)) return;
-      event.preventDefault();
-    });
-    /** The cell and the view at which dragging began. @type {{ row: number, column: number, view: import('./heat-map-view.js').View } | null} */
-    let drag = null;
-    stage.addEventListener('pointerdown', (event) => {
-      const cell = this.#cellAt(event);
-      if (!cell || event.button !== 0) return;
-      drag = { ...cell, view: this.view };
-      this.focusCell(cell.row, cell.column);
-      if (this.#isPainted) this.#options.onPick?.({ ...cell, isFirst: true });
-    });
-    stage.addEventListener('pointermove', (event) => {
-      const cell = this.#cellAt(event);
-      if (!cell) return;
-      if (drag && !this.#isPainted) {
-        const row = this.view.row + drag.row - cell.row;
-        const column = this.view.column + drag.column - cell.column;
-        const { rows, columns } = this.view;
-        const moved = reveal(this.view, this.map, { row, column });
-        this.#setView(reveal(moved, this.map, { row: row + rows - 1, column: column + columns - 1 }));
-      } else if (cell.row !== this.focus.row || cell.column !== this.focus.column) {
-        this.focusCell(cell.row, cell.column);
-        if (drag) this.#options.onPick?.({ ...cell, isFirst: false });
-      }
-    });
-    for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => (drag = null));
-  }
-
   /**
-   * @param {string} key
-   * @param {boolean} control
-   * @returns {boolean} whether the map takes it
+   * Hands the cell in focus to onPick, while the map is painted.
+   * @param {boolean} isFirst
+   * @param {boolean} [isSaid] by a screen reader, as it is then
    */
-  #press(key, control) {
-    const { row, column } = this.focus;
-    const { rows, columns } = this.map;
-    const page = Math.max(1, Math.floor(this.view.rows / 2));
-    /** @type {Record<string, () => void>} */
-    const actions = {
-      ArrowLeft: () => this.focusCell(row, column - 1, true),
-      ArrowRight: () => this.focusCell(row, column + 1, true),
-      ArrowUp: () => this.focusCell(row - 1, column, true),
-      ArrowDown: () => this.focusCell(row + 1, column, true),
-      PageUp: () => this.focusCell(row - page, column, true),
-      PageDown: () => this.focusCell(row + page, column, true),
-      Home: () => this.focusCell(control ? 0 : row, 0, true),
-      End: () => this.focusCell(control ? rows - 1 : row, columns - 1, true),
-      '+': () => this.zoom(2),
-      '=': () => this.zoom(2),
-      '-': () => this.zoom(1 / 2),
-      0: () => this.zoom(0),
-    };
-    const { onPick } = this.#options;
-    if (onPick && this.#isPainted) {
-      actions.Enter = actions[' '] = () => {
-        onPick({ row, column, isFirst: true });
-        this.#tell(true);
-      };
-    }
-    actions[key]?.();
-    return key in actions;
+  pick(isFirst, isSaid = false) {
+    if (!this.#isPainted) return;
+    this.#options.onPick?.({ ...this.focus, isFirst });
+    if (isSaid) this.#tell(true);
   }
 
   /** @param {PointerEvent} event */
@@ -364,6 +302,3 @@ export class HeatMap {
     return { row: this.view.row + i, column: this.view.column + j };
   }
 }
-
-/** @param {number} value */
-const cellText = (value) => (Number.isInteger(value) ? String(value) : value.toFixed(Math.abs(value) < 10 ? 2 : 0));

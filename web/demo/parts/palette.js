@@ -55,3 +55,17 @@ export function currentPalette() {
   if (kept?.dark !== dark) kept = { dark, palette: makePalette(dark) };
   return kept.palette;
 }
+
+/**
+ * The whole palette from left to right.
+ * @param {HTMLCanvasElement} canvas of one row
+ */
+export function drawBar(canvas) {
+  const palette = currentPalette();
+  const picture = new ImageData(canvas.width, 1);
+  for (let x = 0; x < picture.width; x++) {
+    const step = 4 * Math.round((x / (picture.width - 1)) * (steps - 1));
+    picture.data.set(palette.subarray(step, step + 4), 4 * x);
+  }
+  canvas.getContext('2d')?.putImageData(picture, 0, 0);
+}

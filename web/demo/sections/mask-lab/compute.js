@@ -2,6 +2,7 @@
 
 import { masks } from 'sdpa';
 import { normal } from '../../parts/data.js';
+import { nextTask } from '../../parts/pace.js';
 import { lengths } from './settings.js';
 
 export const headDim = 32;
@@ -49,14 +50,15 @@ export function inputs(rows, columns) {
 /**
  * @param {import('sdpa').Sdpa} sdpa
  * @param {import('./rules.js').Rules} rules
- * @returns {Outcome}
+ * @returns {Promise<Outcome>} in several short tasks
  */
-export function compute(sdpa, { rows, columns, options, mask }) {
+export async function compute(sdpa, { rows, columns, options, mask }) {
   const { query, key, value } = inputs(rows, columns);
   const { out, lse } = sdpa.attention(query, key, value, { ...options, returnLse: true });
   const all = Array.from({ length: rows }, (_, i) => i);
   const wanted = /** @type {import('sdpa').WeightsOptions & { rows: number[] }} */ ({ ...options, lse, rows: all });
   const weights = sdpa.attentionWeights(query, key, wanted).rows.data;
+  await nextTask();
   const allowed = masks.toDense(mask).data;
   const masked = new Uint8Array(allowed.length);
   const emptyRows = [];
@@ -72,6 +74,7 @@ export function compute(sdpa, { rows, columns, options, mask }) {
     emptyRows.push(i);
     for (let d = 0; d < valueDim; d++) if (out.data[i * valueDim + d] !== 0) wrong++;
   }
+  await nextTask();
   return {
     weights,
     out: out.data,

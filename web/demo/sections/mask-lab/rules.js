@@ -118,8 +118,11 @@ function makePattern({ pattern, image }, rows, columns, queryOffset) {
     };
   }
   if (pattern === 'bigbird') {
-    const blockSize = Math.max(1, rows >> 4);
-    return { mask: masks.bigbird(rows, { blockSize }), code: `masks.bigbird(${rows}, { blockSize: ${blockSize} })` };
+    // With 512 tokens its blocks are the tiles.
+    return {
+      mask: masks.bigbird(rows, { blockSize: eighth, randomBlocks: 1 }),
+      code: `masks.bigbird(${rows}, { blockSize: ${eighth}, randomBlocks: 1 })`,
+    };
   }
   if (pattern === 'swin') {
     const side = Math.sqrt(rows);

@@ -141,7 +141,8 @@ export async function mount(root, context) {
     await nextTask();
     if (mine !== turn) return;
     const rules = makeRules(form.values, strokes);
-    const outcome = compute(sdpa, rules);
+    await nextTask();
+    const outcome = await compute(sdpa, rules);
     context.showCode(codeFor(rules));
     await nextTask();
     if (mine !== turn) return;
