@@ -28,7 +28,7 @@ export class Block {
 /**
  * Runs what the frame says in a workspace of its own.
  * @param {Runtime} runtime
- * @param {'attentionBackward' | 'attentionWeights'} name of the module's function, also for errors
+ * @param {'attentionBackward' | 'attentionWeights' | 'windowAttention'} name of the module's function, also for errors
  * @throws RangeError `out-of-memory`, with nothing changed
  */
 export function runInWorkspace(runtime, name) {

@@ -113,6 +113,12 @@ export const frameFields = /** @type {const} */ ([
   'd_scale',
   'd_sinks',
   'd_alibi',
+  // Windows of an image: see web/layers/window-attention-2d.js.
+  'window_origins',
+  'num_windows',
+  'image_width',
+  'window_height',
+  'window_width',
 ]);
 
 /** Fields that every call fills in; those behind them are 0 in most calls. */

@@ -22,6 +22,9 @@ import { version } from './version.js';
  * @property {(frame: number) => number} attentionWeights status code
  * @property {(frame: number) => number} attentionBackwardWorkspaceBytes bytes, or a negative status code
  * @property {(frame: number) => number} attentionBackward status code
+ * @property {(frame: number) => number} windowAttentionWorkspaceBytes bytes, or a negative status code
+ * @property {(frame: number) => number} windowAttention status code
+ * @property {(frame: number, factors: number) => number} normalizeRows status code; of the frame's query, to its out
  * @property {(inner: number, columns: number) => number} gemmPackedBytes bytes, or a negative status code
  * @property {(frame: number) => number} gemmPack status code; the frame is that of layers/gemm.js
  * @property {(frame: number) => number} gemmWorkspaceBytes bytes, or a negative status code

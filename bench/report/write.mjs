@@ -1,6 +1,6 @@
 /**
  * Writes the runs in bench/results into the README, between its comments `<!-- bench:js -->` and `<!-- /bench:js -->`, and
- * likewise `bench:peers`. What they hold already is replaced; a second run changes nothing.
+ * likewise `bench:alternatives` and `bench:peers`. What they hold already is replaced; a second run changes nothing.
  *
  *   npm run bench:report
  *   npm run bench:report -- --check                 only says whether the README shows these runs
@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
 import { ROOT } from '../../scripts/lib/project.mjs';
+import { alternativesReport } from '../alternatives/report.mjs';
 import { report as jsReport } from '../js/report.mjs';
 import { replaceBlock } from './markers.mjs';
 import { peersReport } from './peers.mjs';
@@ -23,6 +24,11 @@ const BLOCKS = [
     name: 'bench:js',
     prefix: 'js-',
     markdown: (/** @type {any[]} */ runs) => runs.map(jsReport).join('\n'),
+  },
+  {
+    name: 'bench:alternatives',
+    prefix: 'alternatives',
+    markdown: (/** @type {any[]} */ runs) => runs.map(alternativesReport).join('\n'),
   },
   { name: 'bench:peers', prefix: 'peers-', markdown: (/** @type {any[]} */ runs) => peersReport(runs) },
 ];
@@ -58,7 +64,7 @@ async function main(args) {
   const { text, shown } = await withResults(before, results, style).catch((error) => {
     throw new UserError(error.message);
   });
-  if (shown.length === 0) throw new UserError(`there are no results js-*.json or peers-*.json in ${results}`);
+  if (shown.length === 0) throw new UserError(`there are no results js-*.json, alternatives*.json or peers-*.json in ${results}`);
   if (check && text !== before) throw new UserError('the README shows other runs: npm run bench:report');
   if (!check) writeFileSync(readme, text);
   process.stdout.write(`${shown.join(', ')}: ${text === before ? 'shown already' : 'written'}\n`);

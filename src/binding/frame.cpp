@@ -130,6 +130,12 @@ Call decode(const double* frame) {
   return call;
 }
 
+Windows decode_windows(const double* frame) {
+  const Reader f(frame);
+  return {f.size(Field::kImageWidth), f.size(Field::kWindowHeight), f.size(Field::kWindowWidth),
+          f.ints(Field::kWindowOrigins, f.size(Field::kNumWindows))};
+}
+
 WeightsCall decode_weights(const double* frame) {
   const Reader f(frame);
   const Call forward = decode(frame);

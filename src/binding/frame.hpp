@@ -8,6 +8,7 @@
 #include "sdpa/attention.hpp"
 #include "sdpa/gradients.hpp"
 #include "sdpa/weights.hpp"
+#include "sdpa/window.hpp"
 
 namespace sdpa::binding {
 
@@ -113,6 +114,11 @@ enum class Field : std::uint8_t {
   kDScale,
   kDSinks,
   kDAlibi,
+  kWindowOrigins,
+  kNumWindows,
+  kImageWidth,
+  kWindowHeight,
+  kWindowWidth,
   kCount_,
 };
 
@@ -126,7 +132,8 @@ inline constexpr const char* kFieldNames =
     "cell_row,key_batch_stride,key_head_stride,key_row_stride,value_batch_stride,value_head_stride,value_row_stride,"
     "page_size,pages_per_row,ring_begin,ring_size,weights_kind,weights_heads,weights_num_heads,weights_picks,"
     "weights_num_picks,top_k,row_cells,num_row_cells,column_cells,num_column_cells,weights_values,weights_indices,"
-    "weights_entropy,weights_sums,d_out,d_lse,d_query,d_key,d_value,d_bias,d_scale,d_sinks,d_alibi";
+    "weights_entropy,weights_sums,d_out,d_lse,d_query,d_key,d_value,d_bias,d_scale,d_sinks,d_alibi,"
+    "window_origins,num_windows,image_width,window_height,window_width";
 
 struct Call {
   AttentionTensors tensors;
@@ -136,6 +143,9 @@ struct Call {
 
 /// Decodes a frame. Values are not judged here, attention() does that.
 Call decode(const double* frame);
+
+/// The windows of a call for windows.
+Windows decode_windows(const double* frame);
 
 struct WeightsCall {
   WeightsTensors tensors;

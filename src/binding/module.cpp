@@ -15,6 +15,7 @@
 #include "sdpa/linear.hpp"
 #include "sdpa/version.hpp"
 #include "sdpa/weights.hpp"
+#include "sdpa/window.hpp"
 
 namespace {
 
@@ -25,6 +26,7 @@ using sdpa::binding::decode_backward;
 using sdpa::binding::decode_gemm;
 using sdpa::binding::decode_linear;
 using sdpa::binding::decode_weights;
+using sdpa::binding::decode_windows;
 using sdpa::binding::WeightsCall;
 
 const double* frame_at(double pointer) { return reinterpret_cast<const double*>(static_cast<std::uintptr_t>(pointer)); }
@@ -72,6 +74,23 @@ double attention_backward_workspace_bytes(double frame) {
 int attention_backward(double frame) {
   const BackwardCall call = decode_backward(frame_at(frame));
   return code_of(sdpa::attention_backward(call.tensors, call.options, call.workspace));
+}
+
+double window_attention_workspace_bytes(double frame) {
+  const Call call = decode(frame_at(frame));
+  const sdpa::Windows windows = decode_windows(frame_at(frame));
+  return bytes_or_status(sdpa::window_attention_workspace_bytes(call.tensors, windows, call.options));
+}
+
+int window_attention(double frame) {
+  const Call call = decode(frame_at(frame));
+  return code_of(sdpa::window_attention(call.tensors, decode_windows(frame_at(frame)), call.options, call.workspace));
+}
+
+/// Rows of the frame's query, to where its out lies; `factors` lie in wasm memory, too.
+int normalize_rows(double frame, double factors) {
+  const Call call = decode(frame_at(frame));
+  return code_of(sdpa::normalize_rows(call.tensors.query, frame_at(factors), call.tensors.out.data_handle()));
 }
 
 double gemm_packed_bytes(double inner, double columns) {
@@ -140,6 +159,9 @@ EMSCRIPTEN_BINDINGS(sdpa) {
   emscripten::function("attentionWeights", &attention_weights);
   emscripten::function("attentionBackwardWorkspaceBytes", &attention_backward_workspace_bytes);
   emscripten::function("attentionBackward", &attention_backward);
+  emscripten::function("windowAttentionWorkspaceBytes", &window_attention_workspace_bytes);
+  emscripten::function("windowAttention", &window_attention);
+  emscripten::function("normalizeRows", &normalize_rows);
   emscripten::function("gemmPackedBytes", &gemm_packed_bytes);
   emscripten::function("gemmPack", &gemm_pack);
   emscripten::function("gemmWorkspaceBytes", &gemm_workspace_bytes);

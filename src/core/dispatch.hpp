@@ -9,6 +9,7 @@
 #include "sdpa/gradients.hpp"
 #include "sdpa/linear.hpp"
 #include "sdpa/weights.hpp"
+#include "sdpa/window.hpp"
 
 namespace sdpa::core {
 
@@ -46,5 +47,12 @@ WorkspaceSize linear_attention_workspace_bytes(const kernels::KernelTable& table
                                                const LinearOptions& options);
 Status linear_attention(const kernels::KernelTable& table, const LinearTensors& tensors, const LinearOptions& options,
                         std::span<std::byte> workspace);
+
+/// window_attention(), its workspace and normalize_rows() likewise.
+WorkspaceSize window_attention_workspace_bytes(const kernels::KernelTable& table, const AttentionTensors& tensors,
+                                               const Windows& windows, const AttentionOptions& options);
+Status window_attention(const kernels::KernelTable& table, const AttentionTensors& tensors, const Windows& windows,
+                        const AttentionOptions& options, std::span<std::byte> workspace);
+Status normalize_rows(const kernels::KernelTable& table, const InputView& from, const double* factors, float* to);
 
 }  // namespace sdpa::core

@@ -244,6 +244,10 @@ struct KernelTable {
   /// Linear attention of one state and the query heads that read it.
   void (*linear_head)(const LinearHead&, float* workspace);
 
+  /// to = factor * from / max(|from|, 1e-12) for rows of `columns` floats that lie `stride` apart.
+  void (*normalize_rows)(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, double factor,
+                         float* to);
+
   /// One element of a tensor, widened.
   float (*read_element)(const void* data, DType dtype, std::size_t index);
 

@@ -7,6 +7,7 @@
 #include "kernels/gemm.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/linear_forward.hpp"
+#include "kernels/normalize.hpp"
 #include "kernels/peak.hpp"
 
 namespace sdpa::kernels {
@@ -32,6 +33,7 @@ constexpr KernelTable make_table(const char* name) {
           kLinearChunk,
           &LinearWorkspace<Arch>::floats,
           &linear_head<Arch>,
+          &normalize_rows<Arch>,
           &read_element,
           &madd_probe<Arch>,
           &exp_probe<Arch>,

@@ -1,7 +1,6 @@
 // windowAttention2dAsync(): the windows of each size are a job of the pool.
 
 import { readAsyncOptions } from '../attention-async.js';
-import { widened } from '../kv-cache/stage.js';
 import { Operand, viewOf } from '../operand.js';
 import { emptyResult, Out, result } from '../output.js';
 import { pooledJob } from '../pool/attention-job.js';
@@ -11,8 +10,10 @@ import { pointerIn, product } from '../tensor.js';
 import { typeError } from '../errors.js';
 import { lseShape } from '../validate.js';
 import { expandBias } from './window-bias.js';
-import { callOfWindows, headsInside, readWindowCall, tokenLayouts, windowsShape } from './window-call.js';
-import { copyWindows, normalize } from './window-rows.js';
+import { Scratch } from './scratch.js';
+import { callOfWindows, readWindowCall, tokenLayouts, windowsShape } from './window-call.js';
+import { normalizedInput } from './window-cosine.js';
+import { copyWindows } from './window-rows.js';
 
 /**
  * @typedef {import('../runtime.js').Runtime} Runtime
@@ -47,8 +48,8 @@ export async function windowAttention2dAsync(runtime, pool, owner, query, key, v
     return empty;
   }
   const done = new Float64Array(classes.length);
-  const jobs = classes.map((size, n) => {
-    const windows = gatherCall(runtime, read, size);
+  const calls = gatherCalls(runtime, read);
+  const jobs = calls.map((windows, n) => {
     const to = windowsShape(call, windows.batch, call.numHeads, windows.seqlenQ, call.headDimV);
     const hear = (/** @type {import('../pool/job.js').Progress} */ progress) => {
       done[n] = progress.done;
@@ -67,13 +68,33 @@ export async function windowAttention2dAsync(runtime, pool, owner, query, key, v
 }
 
 /**
- * Copies the windows of one size.
+ * Copies the windows of each size.
  * @param {Runtime} runtime
  * @param {WindowCall} read
+ */
+function gatherCalls(runtime, read) {
+  const scratch = new Scratch(runtime);
+  try {
+    const { query, key, value } = read.call;
+    const inputs = { query, key, value };
+    if (read.factors) {
+      inputs.query = normalizedInput(runtime, read, 'query', scratch);
+      inputs.key = normalizedInput(runtime, read, 'key', scratch);
+    }
+    return read.classes.map((size) => gatherCall(runtime, read, inputs, size));
+  } finally {
+    scratch.release();
+  }
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {WindowCall} read
+ * @param {Record<'query' | 'key' | 'value', Operand>} inputs
  * @param {WindowClass} size
  */
-function gatherCall(runtime, read, size) {
-  const { call, image, table, factors } = read;
+function gatherCall(runtime, read, inputs, size) {
+  const { call, image, table } = read;
   const { numHeads, numKvHeads, headDim, headDimV } = call;
   const layouts = tokenLayouts(read);
   const tokens = size.height * size.width;
@@ -81,16 +102,11 @@ function gatherCall(runtime, read, size) {
   const operand = (/** @type {'query' | 'key' | 'value'} */ name) => {
     const heads = name === 'query' ? numHeads : numKvHeads;
     const shape = windowsShape(call, windows, heads, tokens, name === 'value' ? headDimV : headDim);
-    const isNormal = factors !== null && name !== 'value';
-    const from = isNormal ? widened(runtime, call[name]) : viewOf(runtime, call[name]);
+    const from = viewOf(runtime, inputs[name]);
     const count = product(name, shape);
     const array = from instanceof Float32Array ? new Float32Array(count) : new Uint16Array(count);
     copyWindows('gather', { array: from, at: 0 }, { array, at: 0 }, layouts[name], size, 0, windows);
-    if (isNormal) {
-      const sizes = { windows, heads, tokens, headDim, headsInside: headsInside(call) };
-      normalize({ array, at: 0 }, sizes, name === 'query' ? factors : null);
-    }
-    return new Operand(array, isNormal ? 'float32' : call[name].dtype, shape, count, 0);
+    return new Operand(array, inputs[name].dtype, shape, count, 0);
   };
   /** @type {Operand | null} */
   let bias = null;

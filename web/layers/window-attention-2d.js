@@ -1,17 +1,17 @@
 // windowAttention2d(): attention within the windows of an image (Liu et al. 2021, "Swin Transformer", and 2022, "Swin Transformer V2").
-// Windows of one size are the batch of a call of attention(). They are gathered a few at a time, so that what is gathered stays in the
-// second-level cache and memory does not grow with the image.
+// The kernel reads the tokens of a window where they lie in the image, so that none is moved.
 
-import { compute } from '../attention.js';
+import { runInWorkspace } from '../block.js';
+import { field } from '../frame.js';
 import { copyIn, Operand } from '../operand.js';
-import { emptyResult, Out, receive, result } from '../output.js';
+import { copyOut, emptyResult, receive, result } from '../output.js';
 import { product } from '../tensor.js';
 import { lseShape } from '../validate.js';
-import { place } from './packed-weights.js';
+import { writeFrame } from '../write-frame.js';
 import { Scratch } from './scratch.js';
 import { expandBias } from './window-bias.js';
-import { callOfWindows, headsInside, readWindowCall, tokenLayouts, windowsShape } from './window-call.js';
-import { copyWindows, normalize } from './window-rows.js';
+import { readWindowCall } from './window-call.js';
+import { normalizedInput } from './window-cosine.js';
 
 /**
  * @typedef {import('../runtime.js').Runtime} Runtime
@@ -20,16 +20,12 @@ import { copyWindows, normalize } from './window-rows.js';
  * @typedef {import('./window-call.js').WindowAttention2dOptions} WindowAttention2dOptions
  * @typedef {import('./window-call.js').WindowCall} WindowCall
  * @typedef {import('./window-grid.js').WindowClass} WindowClass
- * @typedef {import('./window-rows.js').TokenLayout} TokenLayout
  */
 
 /**
  * @template {Pick<WindowAttention2dOptions, 'out' | 'returnLse'>} [O={}]
  * @typedef {{ out: O extends { out: SdpaTensor } ? SdpaTensor : Tensor, lse: O extends { returnLse: true } ? Tensor : Tensor | undefined }} WindowAttention2dResult
  */
-
-/** Most bytes of windows that are gathered at once: half of a second-level cache of 2 MiB. */
-const chunkBytes = 2 ** 20;
 
 /**
  * @param {Runtime} runtime
@@ -47,132 +43,57 @@ export function windowAttention2d(runtime, query, key, value, options) {
   if (count === 0) return emptyResult(runtime, call, shape, count, out);
   const scratch = new Scratch(runtime);
   try {
-    const target = out.pointer || scratch.take(shape);
-    const lse = call.returnLse ? new Float32Array(product('lse', lseShape(call))) : null;
-    const places = placeInputs(runtime, read, scratch);
-    const bias = read.table ? takeBias(runtime, read, scratch) : 0;
-    const isWhole = classes.length === 1 && classes[0].origins.length === 1;
-    if (isWhole && !read.factors) attendWhole(runtime, read, places, bias, target, lse);
-    else {
-      const buffers = takeBuffers(read, places, scratch);
-      for (const size of classes) attendClass(runtime, read, size, { places, buffers, bias, target, lse });
-    }
-    const received = receive(runtime, out, target, count, shape);
-    return result(received, lse ? { data: lse, shape: lseShape(call), dtype: 'float32' } : undefined, undefined);
+    const memory = takeMemory(runtime, read, scratch);
+    for (const size of classes) attend(runtime, read, size, memory);
+    const lse = call.returnLse
+      ? copyOut(runtime, memory.lse, product('lse', lseShape(call)), lseShape(call))
+      : undefined;
+    return result(receive(runtime, out, memory.out, count, shape), lse, undefined);
   } finally {
     scratch.release();
   }
 }
 
-/** Where an input lies. @typedef {{ pointer: number, dtype: import('../tensor.js').DType }} Placed */
-
-/** The inputs of attention(), as their names. */
-const inputs = /** @type {const} */ (['query', 'key', 'value']);
+/**
+ * Where everything lies: pointers.
+ * @typedef {object} Memory
+ * @property {Operand} query in wasm memory, as are the next two
+ * @property {Operand} key
+ * @property {Operand} value
+ * @property {number} out
+ * @property {number} lse 0 = not wanted
+ * @property {number} bias room for that of the largest windows; 0 = none
+ * @property {number} origins room for those of the most windows
+ */
 
 /**
- * Places in wasm memory of the inputs, of float32 where rows will be divided by their norm.
+ * Takes all memory but the workspace, and fills in the inputs.
  * @param {Runtime} runtime
  * @param {WindowCall} read
  * @param {Scratch} scratch
- * @returns {Record<typeof inputs[number], Placed>}
+ * @returns {Memory}
  */
-function placeInputs(runtime, { call, factors }, scratch) {
-  /** @type {any} */
-  const places = {};
-  for (const name of inputs) {
+function takeMemory(runtime, read, scratch) {
+  const { call, shape, out, classes, table, factors } = read;
+  const largest = Math.max(...classes.map(({ height, width }) => height * width));
+  const most = Math.max(...classes.map(({ origins }) => origins.length));
+  const memory = {
+    out: out.pointer || scratch.take(shape),
+    lse: call.returnLse ? scratch.take(lseShape(call)) : 0,
+    bias: table ? scratch.take([call.numHeads, largest, largest]) : 0,
+    origins: scratch.take([most]),
+  };
+  const placed = (/** @type {'query' | 'key' | 'value'} */ name) => {
     const operand = call[name];
-    const { dtype, bytes } = operand;
-    if (factors && name !== 'value') {
-      const room = operand.pointer !== 0 && dtype === 'float32' ? 0 : scratch.take(operand.shape);
-      places[name] = { pointer: place(runtime, operand, room), dtype: 'float32' };
-      continue;
-    }
-    const pointer = operand.pointer || scratch.take([Math.ceil(bytes / 4)]);
-    if (operand.pointer === 0) copyIn(runtime, operand, pointer);
-    places[name] = { pointer, dtype };
-  }
-  return places;
-}
-
-/**
- * Room for the bias of the largest windows.
- * @param {Runtime} runtime
- * @param {WindowCall} read
- * @param {Scratch} scratch
- */
-function takeBias(runtime, { call, classes }, scratch) {
-  const most = Math.max(...classes.map(({ height, width }) => height * width));
-  return scratch.take([call.numHeads, most, most]);
-}
-
-/**
- * @param {Runtime} runtime
- * @param {WindowCall} read
- * @param {WindowClass} size
- * @param {number} pointer room for it
- */
-function biasOf(runtime, { call, table, image }, size, pointer) {
-  if (!table) return null;
-  const tokens = size.height * size.width;
-  const shape = [1, call.numHeads, tokens, tokens];
-  const count = product('relativeBias', shape);
-  expandBias(table, call.numHeads, image.windowSize, size, runtime.floats.subarray(pointer / 4, pointer / 4 + count));
-  return new Operand(null, 'float32', shape, count, pointer);
-}
-
-/**
- * One window is the whole image: its tokens lie as attention() takes them.
- * @param {Runtime} runtime
- * @param {WindowCall} read
- * @param {ReturnType<typeof placeInputs>} places
- * @param {number} room for the bias
- * @param {number} target pointer, where the result goes
- * @param {Float32Array | null} lse
- */
-function attendWhole(runtime, read, places, room, target, lse) {
-  const { call, classes, shape } = read;
-  const bias = biasOf(runtime, read, classes[0], room);
-  const all = Object.assign(Object.create(Object.getPrototypeOf(call)), call, { bias });
-  for (const name of inputs) {
-    const { dtype, shape: of, count } = call[name];
-    all[name] = new Operand(null, dtype, of, count, places[name].pointer);
-  }
-  const got = compute(runtime, all, shape, resident(shape, target));
-  lse?.set(/** @type {Tensor} */ (got.lse).data);
-}
-
-/**
- * @param {number[]} shape
- * @param {number} pointer
- * @returns {Out} a place in wasm memory, from which nothing is copied out
- */
-const resident = (shape, pointer) => new Out(null, /** @type {any} */ ({ shape }), pointer);
-
-/**
- * Room for windows.
- * @typedef {object} Buffers
- * @property {number} tokens that there is room for, of as many windows as they make
- * @property {Record<typeof inputs[number] | 'out', number>} at pointers
- */
-
-/**
- * @param {WindowCall} read
- * @param {ReturnType<typeof placeInputs>} places
- * @param {Scratch} scratch
- * @returns {Buffers}
- */
-function takeBuffers(read, places, scratch) {
-  const layouts = tokenLayouts(read);
-  const perToken = (/** @type {keyof Buffers['at']} */ name) =>
-    layouts[name].planes * layouts[name].token * (name === 'out' || places[name].dtype === 'float32' ? 4 : 2);
-  const names = /** @type {const} */ ([...inputs, 'out']);
-  const bytes = names.reduce((sum, name) => sum + perToken(name), 0);
-  // Room for a whole window at least, and for no more than there are.
-  const largest = Math.max(...read.classes.map(({ height, width }) => height * width));
-  const all = Math.max(...read.classes.map(({ height, width, origins }) => height * width * origins.length));
-  const tokens = Math.max(largest, Math.min(read.call.batch * all, Math.floor(chunkBytes / bytes)));
-  const at = names.map((name) => [name, scratch.take([Math.ceil((tokens * perToken(name)) / 4)])]);
-  return { tokens, at: Object.fromEntries(at) };
+    const { dtype, shape: of, count, bytes } = operand;
+    if (operand.pointer !== 0) return operand;
+    const pointer = scratch.take([Math.ceil(bytes / 4)]);
+    copyIn(runtime, operand, pointer);
+    return new Operand(null, dtype, of, count, pointer);
+  };
+  if (!factors) return { ...memory, query: placed('query'), key: placed('key'), value: placed('value') };
+  const query = normalizedInput(runtime, read, 'query', scratch);
+  return { ...memory, query, key: normalizedInput(runtime, read, 'key', scratch), value: placed('value') };
 }
 
 /**
@@ -180,46 +101,35 @@ function takeBuffers(read, places, scratch) {
  * @param {Runtime} runtime
  * @param {WindowCall} read
  * @param {WindowClass} size
- * @param {{ places: ReturnType<typeof placeInputs>, buffers: Buffers, bias: number, target: number, lse: Float32Array | null }} memory
+ * @param {Memory} memory
  */
-function attendClass(runtime, read, size, { places, buffers, bias: room, target, lse }) {
-  const { call, factors } = read;
-  const { numHeads, numKvHeads, headDim, headDimV } = call;
-  const layouts = tokenLayouts(read);
-  const tokens = size.height * size.width;
-  const total = call.batch * size.origins.length;
-  const atOnce = Math.floor(buffers.tokens / tokens);
-  const bias = biasOf(runtime, read, size, room);
-  for (let first = 0; first < total; first += atOnce) {
-    const count = Math.min(atOnce, total - first);
-    const operand = (/** @type {typeof inputs[number]} */ name) => {
-      const { pointer, dtype } = places[name];
-      const heads = name === 'query' ? numHeads : numKvHeads;
-      const of = windowsShape(call, count, heads, tokens, name === 'value' ? headDimV : headDim);
-      const array = dtype === 'float32' ? runtime.floats : runtime.halves;
-      const windows = { array, at: buffers.at[name] / array.BYTES_PER_ELEMENT };
-      const image = { array, at: pointer / array.BYTES_PER_ELEMENT };
-      copyWindows('gather', image, windows, layouts[name], size, first, count);
-      if (factors && name !== 'value') {
-        const sizes = { windows: count, heads, tokens, headDim, headsInside: headsInside(call) };
-        normalize(windows, sizes, name === 'query' ? factors : null);
-      }
-      return new Operand(null, dtype, of, product(name, of), buffers.at[name]);
-    };
-    const operands = { query: operand('query'), key: operand('key'), value: operand('value'), bias };
-    const shape = windowsShape(call, count, numHeads, tokens, headDimV);
-    const got = compute(runtime, callOfWindows(read, size, operands), shape, resident(shape, buffers.at.out));
-    const array = runtime.floats;
-    copyWindows(
-      'scatter',
-      { array, at: target / 4 },
-      { array, at: buffers.at.out / 4 },
-      layouts.out,
-      size,
-      first,
-      count,
-    );
-    if (!lse || !got.lse) continue;
-    copyWindows('scatter', { array: lse, at: 0 }, { array: got.lse.data, at: 0 }, layouts.lse, size, first, count);
+function attend(runtime, { call, table, image }, size, memory) {
+  const { height, width, origins } = size;
+  const { query, key, value } = memory;
+  /** @type {Operand | null} */
+  let bias = null;
+  if (table) {
+    const shape = [1, call.numHeads, height * width, height * width];
+    bias = new Operand(null, 'float32', shape, product('relativeBias', shape), memory.bias);
+    const at = memory.bias / 4;
+    expandBias(table, call.numHeads, image.windowSize, size, runtime.floats.subarray(at, at + bias.count));
   }
+  runtime.ints.set(origins, memory.origins / 4);
+  writeFrame(runtime, Object.assign(Object.create(call), { query, key, value, bias }), 0);
+  const frame = runtime.doubles;
+  const f = runtime.frame / 8;
+  frame[f + field.query] = query.pointer;
+  frame[f + field.key] = key.pointer;
+  frame[f + field.value] = value.pointer;
+  frame[f + field.out] = memory.out;
+  frame[f + field.lse] = memory.lse;
+  frame[f + field.scores] = 0;
+  frame[f + field.mask] = 0;
+  frame[f + field.bias] = bias ? bias.pointer : 0;
+  frame[f + field.window_origins] = memory.origins;
+  frame[f + field.num_windows] = origins.length;
+  frame[f + field.image_width] = image.width;
+  frame[f + field.window_height] = height;
+  frame[f + field.window_width] = width;
+  runInWorkspace(runtime, 'windowAttention');
 }

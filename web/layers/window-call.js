@@ -222,8 +222,8 @@ export function tokenLayouts({ call, image: { height, width } }) {
   };
 }
 
-/** Whether a call has its heads inside of tokens. @param {AttentionCall} call */
-export const headsInside = ({ layout }) => layout === layoutCodes.blhd;
+/** @param {AttentionCall} call */
+const headsInside = ({ layout }) => layout === layoutCodes.blhd;
 
 /**
  * The shape of windows.

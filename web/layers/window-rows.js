@@ -56,22 +56,3 @@ function copier(from, to) {
   if (from.buffer !== to.buffer) return (at, target, count) => to.set(from.subarray(at, at + count), target);
   return (at, target, count) => to.copyWithin(target, at, at + count);
 }
-
-/**
- * Divides each row by its Euclidean norm, or by 1e-12 where that is more (as PyTorch's `normalize` does), and multiplies it by a factor
- * of its head; in float64, rounded once.
- * @param {Place} place
- * @param {{ windows: number, heads: number, tokens: number, headDim: number, headsInside: boolean }} sizes of the windows
- * @param {ArrayLike<number> | null} factors of the heads; null = 1
- */
-export function normalize({ array, at }, { windows, heads, tokens, headDim, headsInside }, factors) {
-  const rows = windows * heads * tokens;
-  for (let row = 0; row < rows; row++) {
-    const head = (headsInside ? row : Math.floor(row / tokens)) % heads;
-    const end = at + headDim;
-    let sum = 0;
-    for (let k = at; k < end; k++) sum += array[k] * array[k];
-    const factor = (factors ? factors[head] : 1) / Math.max(Math.sqrt(sum), 1e-12);
-    for (; at < end; at++) array[at] *= factor;
-  }
-}
