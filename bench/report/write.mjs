@@ -64,7 +64,8 @@ async function main(args) {
   const { text, shown } = await withResults(before, results, style).catch((error) => {
     throw new UserError(error.message);
   });
-  if (shown.length === 0) throw new UserError(`there are no results js-*.json, alternatives*.json or peers-*.json in ${results}`);
+  if (shown.length === 0)
+    throw new UserError(`there are no results js-*.json, alternatives*.json or peers-*.json in ${results}`);
   if (check && text !== before) throw new UserError('the README shows other runs: npm run bench:report');
   if (!check) writeFileSync(readme, text);
   process.stdout.write(`${shown.join(', ')}: ${text === before ? 'shown already' : 'written'}\n`);

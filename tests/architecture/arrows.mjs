@@ -75,9 +75,9 @@ const GLUE = /(^|\/)generated\/glue\.js$|(^|\/)build\/wasm-/;
 const JS_TABLE = [
   {
     files: /^web\/demo\//,
-    inside: /^web\/demo\//,
+    inside: /^(web\/demo\/|bench\/alternatives\/(needle|methods)\.mjs$)/,
     packages: /^(sdpa(\/|$)|uplot$)/,
-    why: 'the page imports sdpa and its plotting library by name, and its own files',
+    why: 'the page imports sdpa and its plotting library by name, its own files, and the task of the bench of alternatives',
   },
   {
     files: /^web\/cli\//,
