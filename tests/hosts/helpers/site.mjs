@@ -51,11 +51,21 @@ export function site() {
   made = createApp({
     ...scripts,
     // Import maps are for pages alone.
+    'page-module.js': scripts['page.js'].replace("'sdpa'", "'./sdpa/index.js'"),
+    'relative.html': html('type="module" src="page-module.js"'),
     'answer-module.js': scripts['answer.js'].replace("'sdpa'", "'./sdpa/index.js'"),
     'ask-worker-module.js': asking("new Worker('answer-module.js', { type: 'module' })"),
     'ask-worker-bundle.js': asking("new Worker('answer-bundle.js')"),
     'ask-service-module.js': registering('answer-module.js', 'module'),
     'ask-service-bundle.js': registering('answer-bundle.js'),
+    // The folder is an extension, too.
+    'manifest.json': JSON.stringify({
+      manifest_version: 3,
+      name: 'page',
+      version: '1',
+      background: { service_worker: 'answer-bundle.js' },
+      content_security_policy: { extension_pages: "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'" },
+    }),
     'modules.html': html('type="module" src="page.js"').replace('<script', `${map}<script`),
     'bundle.html': html('defer src="page-bundle.js"'),
     'framed.html': html('defer src="frame.js"'),
