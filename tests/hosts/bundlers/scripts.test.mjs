@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { test } from 'node:test';
 import { runIn } from '../helpers/apps.mjs';
 import { assertBundled, bundlerApp, html, twoWorkers } from '../helpers/bundle.mjs';
 import { pageTest, policy, visitFolder, workersAllowed } from '../helpers/chromium.mjs';
@@ -104,4 +105,13 @@ pageTest('Parcel: build', lacks('bundlers', 'parcel'), async () => {
   const kinds = readdirSync(join(app, 'out')).map((name) => name.replace(/^.*\./, ''));
   assert.deepEqual(kinds.sort(), ['html', 'js']);
   assertBundled(await visitFolder(join(app, 'out'), twoWorkers, { headers: workersAllowed }));
+});
+
+test('Parcel: the other entries, where it is told to read exports', { skip: lacks('bundlers', 'parcel') }, () => {
+  const app = bundlerApp({
+    'package.json': JSON.stringify({ private: true, '@parcel/resolver-default': { packageExports: true } }),
+    'src/index.js': `import { onnxOps } from 'sdpa/onnx'; import { load } from 'sdpa/slim'; globalThis.report = [onnxOps, load];`,
+  });
+  const parcel = toolFile('bundlers', 'parcel/lib/bin.js');
+  runIn([process.execPath, parcel, 'build', 'index.html', '--dist-dir', 'out', '--no-cache', '--no-source-maps'], app);
 });
