@@ -103,6 +103,8 @@ async function writeDeclarations(dist) {
 
 /** Files of npm packages that the page takes along, by their place in build/demo. */
 const VENDOR = {
+  'vendor/fflate/browser.js': 'fflate/esm/browser.js',
+  'vendor/fflate/LICENSE': 'fflate/LICENSE',
   'vendor/uplot/uPlot.esm.js': 'uplot/dist/uPlot.esm.js',
   'vendor/uplot/uPlot.min.css': 'uplot/dist/uPlot.min.css',
   'vendor/uplot/LICENSE': 'uplot/LICENSE',

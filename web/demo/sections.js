@@ -34,4 +34,44 @@ export const sections = [
       'Who may attend to whom. Combine rules, or draw your own; what no query may see is not computed at all, and a query that ' +
       'sees nothing gives zeros.',
   },
+  {
+    name: 'map',
+    title: 'Map explorer',
+    short: 'Map',
+    lead:
+      'A map of 32 768 × 32 768 weights has a thousand million cells. Here it is, pooled, and any part of it down to the ' +
+      'single weight; the matrix itself is never stored. Look at the example, or bring your own tensors.',
+  },
+  {
+    name: 'positions',
+    title: 'Where a token stands',
+    short: 'Positions',
+    lead:
+      'Attention by itself does not know the order of its tokens. Sines added to them say it, or rotations of query and key, ' +
+      'of which only the difference is left.',
+  },
+  {
+    name: 'sentence',
+    title: 'A sentence, word by word',
+    short: 'Sentence',
+    lead:
+      'The words of a sentence and what each of them looks at, as lines and as a matrix: of a head that was trained here, ' +
+      'of questions to something else, of a text that grows, or of your own tensors.',
+  },
+  {
+    name: 'race',
+    title: 'The alternatives, raced',
+    short: 'Race',
+    lead:
+      'Windows, sparse blocks and states are quicker than exact attention on a long input. This is what they cost and what ' +
+      'they still find: every method gets the same needles to look for.',
+  },
+  {
+    name: 'train',
+    title: 'Train a head',
+    short: 'Train',
+    lead:
+      'A head that knows nothing learns where to look, in this tab, from the real backward pass. Start it, watch the weights ' +
+      'move to where they belong, stop it at any time.',
+  },
 ];

@@ -6,6 +6,9 @@ import { tickStep } from './heat-map-view.js';
 
 const font = '12px system-ui, sans-serif';
 
+/** Cells that are hatched one by one however small they are. */
+const mostHatched = 128 * 128;
+
 /**
  * @typedef {object} Drawing
  * @property {import('./colour-scale.js').MapValues} map
@@ -32,7 +35,7 @@ export function drawMap(canvas, drawing) {
   canvas.save();
   canvas.translate(margin.left, margin.top);
   drawCells(canvas, drawing, width, height);
-  if (Math.min(cellWidth, cellHeight) >= 5) drawMasked(canvas, drawing);
+  if (Math.min(cellWidth, cellHeight) >= 5 || view.rows * view.columns <= mostHatched) drawMasked(canvas, drawing);
   if (cellWidth >= 32 && cellHeight >= 18) drawTexts(canvas, drawing);
   canvas.strokeStyle = themeColour('soft');
   canvas.lineWidth = 1;
@@ -96,9 +99,12 @@ function drawMasked(canvas, { map, view, cellWidth, cellHeight }) {
   canvas.save();
   canvas.beginPath();
   for (let i = 0; i < view.rows; i++) {
+    const from = (view.row + i) * map.columns + view.column;
     for (let j = 0; j < view.columns; j++) {
-      if (map.masked[(view.row + i) * map.columns + view.column + j])
-        canvas.rect(j * cellWidth, i * cellHeight, cellWidth, cellHeight);
+      if (!map.masked[from + j]) continue;
+      const first = j;
+      while (j + 1 < view.columns && map.masked[from + j + 1]) j++;
+      canvas.rect(first * cellWidth, i * cellHeight, (j + 1 - first) * cellWidth, cellHeight);
     }
   }
   canvas.clip();

@@ -1,0 +1,77 @@
+// What tests of the page's sections share.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { sectionReady, withDemo } from './demo.mjs';
+
+/**
+ * Opens the page at a section with its settings, and checks in the end that nothing was wrong.
+ * @param {string} name
+ * @param {Record<string, string | number>} state
+ * @param {(demo: import('./demo.mjs').Demo & { section: import('playwright-core').Locator }) => Promise<void>} use
+ * @param {Parameters<typeof withDemo>[0]} [options]
+ */
+export async function atSection(name, state, use, options = {}) {
+  const query = new URLSearchParams(Object.entries(state).map(([key, value]) => [key, String(value)]));
+  await withDemo(options, async (demo) => {
+    await demo.go(`#${name}?${query}`);
+    const section = await sectionReady(demo.page, name);
+    await use({ ...demo, section });
+    assert.deepEqual(demo.problems, []);
+  });
+}
+
+/**
+ * Waits until what a section has drawn last begins with `text`.
+ * @param {import('playwright-core').Page} page
+ * @param {string} name
+ * @param {string} text
+ */
+export const drawn = (page, name, text) =>
+  page.locator(`#${name} .body[data-drawn^=${JSON.stringify(text)}]`).waitFor();
+
+/**
+ * The file that a button saves.
+ * @param {import('playwright-core').Page} page
+ * @param {import('playwright-core').Locator} button
+ * @returns {Promise<{ name: string, bytes: Buffer }>}
+ */
+export async function saved(page, button) {
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+}
+
+/**
+ * Numbers of a CSV file.
+ * @param {Buffer} bytes
+ */
+export function readCsv(bytes) {
+  const [header, ...lines] = bytes.toString('utf8').trimEnd().split('\n');
+  return { header: header.split(','), lines: lines.map((line) => line.split(',').map(Number)) };
+}
+
+/**
+ * The plain definition in float64: weights of query i, of the keys that it sees.
+ * @param {{ query: ArrayLike<number>, key: ArrayLike<number>, size: number, keys: number, row: number, seen: (key: number) => boolean }} given
+ * @returns {number[]} (keys)
+ */
+export function plainRow({ query, key, size, keys, row, seen }) {
+  const scores = Array.from({ length: keys }, (_, j) => {
+    if (!seen(j)) return -Infinity;
+    let dot = 0;
+    for (let d = 0; d < size; d++) dot += query[row * size + d] * key[j * size + d];
+    return dot / Math.sqrt(size);
+  });
+  const most = Math.max(...scores);
+  const powers = scores.map((score) => (score === -Infinity ? 0 : Math.exp(score - most)));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => (sum === 0 ? 0 : power / sum));
+}
+
+/**
+ * Numbers that are the same each time, without pattern.
+ * @param {number} count
+ * @param {number} seed
+ */
+export const numbers = (count, seed) =>
+  Float32Array.from({ length: count }, (_, i) => 2 * Math.sin(12.9898 * (i + 1) + 78.233 * seed + Math.sin(i * seed)));
