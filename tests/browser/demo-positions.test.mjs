@@ -103,11 +103,11 @@ browserTest('the picture of the sinusoid is sin and cos of pos / base^(2i/d)', a
     await atSection('positions', { order, base: 3 }, async ({ page, section }) => {
       const { bytes } = await saved(page, section.getByRole('button', { name: /^Save the cells/ }));
       const { lines } = readCsv(bytes);
-      assert.equal(lines.length, 96 * 48);
+      assert.equal(lines.length, 64 * 96);
       for (const [position, column, shown] of lines) {
-        const isSine = order === 'interleaved' ? column % 2 === 0 : column < 24;
-        const pair = order === 'interleaved' ? column >> 1 : column % 24;
-        const angle = position / 1000 ** ((2 * pair) / 48);
+        const isSine = order === 'interleaved' ? column % 2 === 0 : column < 48;
+        const pair = order === 'interleaved' ? column >> 1 : column % 48;
+        const angle = position / 1000 ** ((2 * pair) / 96);
         assert.ok(Math.abs(shown - (isSine ? Math.sin(angle) : Math.cos(angle))) < 1e-7);
       }
     });

@@ -21,7 +21,7 @@ const outcomes = async (section) =>
 
 browserTest('a race ends with time, memory and recall of every method that the library has', async () => {
   await atSection('race', { tokens: 11 }, async ({ page, section }) => {
-    await section.getByRole('button', { name: 'Race' }).click();
+    await section.getByRole('button', { name: 'Race', exact: true }).click();
     await drawn(page, 'race', '2048');
     const found = await outcomes(section);
     assert.deepEqual(Object.keys(found), ['exact', 'window', 'bigbird', 'linear', 'ssd']);
@@ -105,7 +105,7 @@ browserTest('each method gives what its formula gives, piece by piece', async ()
 
 browserTest('Stop ends a long race, and the next one is right', async () => {
   await atSection('race', { tokens: 15 }, async ({ page, section }) => {
-    await section.getByRole('button', { name: 'Race' }).click();
+    await section.getByRole('button', { name: 'Race', exact: true }).click();
     await section.locator('.status', { hasText: 'Exact …' }).waitFor();
     await page.evaluate(async () => {
       for (let i = 0; i < 5; i++) await new Promise(requestAnimationFrame);
@@ -114,7 +114,7 @@ browserTest('Stop ends a long race, and the next one is right', async () => {
     await section.locator('.status', { hasText: 'Stopped.' }).waitFor();
     await section.getByLabel('Tokens').focus();
     await page.keyboard.press('Home');
-    await section.getByRole('button', { name: 'Race' }).click();
+    await section.getByRole('button', { name: 'Race', exact: true }).click();
     await drawn(page, 'race', '1024');
     assert.ok((await outcomes(section)).exact.recall > 0.97);
   });

@@ -18,6 +18,7 @@ const tallest = 460;
  * @typedef {object} HeatMapOptions
  * @property {string} label what is shown, for the title of tables and for screen readers
  * @property {string} file name of exported files
+ * @property {readonly [rows: string, columns: string]} [sides] what rows and columns are; query and key where absent
  * @property {(row: number) => string} [rowName] 'query 3'
  * @property {(column: number) => string} [columnName] 'key 7'
  * @property {(row: number) => string} [rowTick] along the side; the number where absent
@@ -60,6 +61,7 @@ export class HeatMap {
   /** @param {HeatMapOptions} options */
   constructor(options) {
     this.#options = {
+      sides: /** @type {const} */ (['query', 'key']),
       rowName: (/** @type {number} */ i) => `query ${i}`,
       columnName: (/** @type {number} */ j) => `key ${j}`,
       rowTick: String,
@@ -187,7 +189,7 @@ export class HeatMap {
         lines.push([i, j, map.values[i * map.columns + j]]);
       }
     }
-    return csvText(['query', 'key', 'value'], lines);
+    return csvText([...this.#options.sides, 'value'], lines);
   }
 
   /** Shows another part. @param {import('./heat-map-view.js').View} view */
@@ -264,13 +266,13 @@ export class HeatMap {
 
   #fillTable() {
     const { map, view } = this;
-    const { label, rowName, columnName, format, maskedText } = this.#options;
+    const { label, sides, rowName, columnName, format, maskedText } = this.#options;
     const rows = Array.from({ length: Math.min(tableMost, view.rows) }, (_, i) => view.row + i);
     const columns = Array.from({ length: Math.min(tableMost, view.columns) }, (_, j) => view.column + j);
     const isCut = rows.length < view.rows || columns.length < view.columns;
     const table = dataTable({
       caption: isCut ? `${label}: the first ${rows.length} by ${columns.length} cells in view` : label,
-      corner: 'query',
+      corner: sides[0],
       rows: rows.map(rowName),
       columns: columns.map(columnName),
       cell: (i, j) => {

@@ -41,6 +41,7 @@ export class LinePlot {
   /** @param {LinePlotOptions} options */
   constructor(options) {
     this.#options = { height: 220, format: shortNumber, ...options };
+    this.#stage.setAttribute('aria-label', `${options.label}: nothing yet`);
     if (!document.querySelector(`link[href="${styles}"]`))
       document.head.append(make('link', { rel: 'stylesheet', href: styles }));
     this.#details = make('details', {}, make('summary', {}, 'The numbers'));
@@ -131,7 +132,8 @@ export class LinePlot {
             stroke: themeColour(colour),
             width: 2,
             dash,
-            points: { show: !bars },
+            // Where lines have room for them.
+            ...(bars && { points: { show: false } }),
             ...(bars && { paths: uPlot.paths.bars?.({ size: [0.9, 60] }), fill: themeColour(colour) }),
           })),
         ],

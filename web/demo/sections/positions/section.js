@@ -11,7 +11,7 @@ import { makeDials } from './dials.js';
 import { byDistance, curveDim, dot, smallDim, trained, turned, vector, wavelengths } from './rotation.js';
 
 /** Rows and columns of the sinusoid's picture. */
-const picture = { length: 96, dim: 48 };
+const picture = { length: 64, dim: 96 };
 
 /** Points of the curve over the distance. */
 const points = 161;
@@ -112,6 +112,7 @@ export async function mount(root, context) {
   const map = new HeatMap({
     label: 'The sinusoidal embedding, position by column',
     file: 'positions-sinusoidal',
+    sides: ['position', 'column'],
     rowName: (i) => `position ${i}`,
     columnName: (j) => `column ${j}`,
     scales: ['linear'],

@@ -89,6 +89,7 @@ export async function mount(root, context) {
     y: { label: 'ms', log: 10 },
     series: methods.map(({ name, title }) => ({ name: title, ...looks[name] })),
   });
+  plot.element.hidden = true;
   root.append(
     make(
       'div',
@@ -146,6 +147,7 @@ export async function mount(root, context) {
       });
       times.set(length, new Map(outcomes.map(({ name, milliseconds }) => [name, milliseconds])));
       const lengths = [...times.keys()].sort((a, b) => a - b);
+      plot.element.hidden = false;
       plot.show(lengths, ...methods.map(({ name }) => lengths.map((each) => times.get(each)?.get(name) ?? null)));
       progress.value = 1;
       root.dataset.drawn = String(length);
