@@ -43,7 +43,7 @@ browserTest('the head of the page looks from each question at its letter, in wor
     await section.locator('.word').nth(10).click();
     await drawn(page, 'sentence', 'self 12 12 10');
     assert.match(new URL(page.url()).hash, /query=10/);
-    await section.getByLabel('Query', { exact: true }).focus();
+    await section.getByLabel('Which query').focus();
     await page.keyboard.press('ArrowLeft');
     await drawn(page, 'sentence', 'self 12 12 9');
   });

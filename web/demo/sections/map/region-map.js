@@ -61,8 +61,8 @@ export class RegionMap extends HeatMap {
   /** @param {number} row @param {number} column @param {boolean} [isSaid] @override */
   focusCell(row, column, isSaid = false) {
     const { rows, columns } = this.map;
-    const down = Math.min(0, row) + Math.max(0, row - rows + 1);
-    const across = Math.min(0, column) + Math.max(0, column - columns + 1);
+    const down = beyond(row, rows);
+    const across = beyond(column, columns);
     if (isSaid && (down !== 0 || across !== 0) && this.#onPan(down, across)) return;
     super.focusCell(row, column, isSaid);
   }
@@ -95,3 +95,10 @@ const isOne = ([first, last]) => first === last;
 
 /** @param {readonly [number, number]} bounds */
 const rangeText = ([first, last]) => (first === last ? whole(first) : `${whole(first)} to ${whole(last)}`);
+
+/**
+ * Cells beyond a side; Infinity only means the last one.
+ * @param {number} cell
+ * @param {number} count
+ */
+const beyond = (cell, count) => (cell < 0 ? cell : cell === Infinity ? 0 : Math.max(0, cell - count + 1));

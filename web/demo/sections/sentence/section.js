@@ -26,7 +26,7 @@ const specs = {
       ['file', 'your own tensors'],
     ]),
   },
-  query: { kind: /** @type {const} */ ('range'), label: 'Query', min: 0, max: mostWords - 1, initial: 8 },
+  query: { kind: /** @type {const} */ ('range'), label: 'Which query', min: 0, max: mostWords - 1, initial: 8 },
   tokens: {
     kind: /** @type {const} */ ('range'),
     label: 'Tokens so far',
