@@ -12,56 +12,68 @@
 
 namespace sdpa::kernels {
 
-struct Ahead {
-  static constexpr std::size_t kLine = 16;  // floats
+/// Lines of a run, whatever lies there.
+struct Lines {
+  static constexpr std::size_t kFloats = 16;  // of one
 
-  const float* next = nullptr;  // lines of a run, whatever lies there
+  const float* next = nullptr;
   const float* end = nullptr;
-  // Where the run ends before the rows that are wanted do, the next one follows.
-  const AttentionBlock* block = nullptr;
-  bool of_keys = false;
-  std::size_t row = 0;  // the first behind the run
-  std::size_t last = 0;
 
-  /// The run that row `row` begins. By value, and no member: a struct whose address is known lives in memory.
-  SDPA_NOINLINE static Ahead at(const AttentionBlock* block, bool of_keys, std::size_t row, std::size_t last) {
-    if (row >= last) return {};
-    const InputRows& rows = of_keys ? block->key : block->value;
-    const Run run = locate(block->map, rows, row, last - row, of_keys ? block->head_dim : block->head_dim_v);
-    const std::size_t bytes = size_of(rows.dtype);
-    const char* begin = static_cast<const char*>(rows.data) + run.element * bytes;
-    return {reinterpret_cast<const float*>(begin),
-            reinterpret_cast<const float*>(begin + run.rows * rows.stride * bytes),
-            block,
-            of_keys,
-            row + run.rows,
-            last};
-  }
-
-  /// Between register tiles: within one, a call would have all its sums stored and loaded again.
-  SDPA_INLINE void refill() {
-    if (row < last && static_cast<std::size_t>(end - next) < kLine) *this = at(block, of_keys, row, last);
-  }
+  SDPA_INLINE std::size_t left() const { return static_cast<std::size_t>(end - next); }
 
   /// As many floats as kRows rows have in a line.
   template <std::size_t kRows>
   SDPA_INLINE void touch() {
-    constexpr std::size_t kFloats = kRows * kLine;
-    if (static_cast<std::size_t>(end - next) < kFloats) return;
-    for (std::size_t k = 0; k < kFloats; k += kLine) simd::touch(next + k);
-    next += kFloats;
+    if (left() < kRows * kFloats) return;
+    for (std::size_t k = 0; k < kRows * kFloats; k += kFloats) simd::touch(next + k);
+    next += kRows * kFloats;
+  }
+};
+
+/// Rows of keys or of values, run by run.
+struct RowsAhead {
+  const AttentionBlock* block = nullptr;
+  bool of_keys = false;
+  std::size_t row = 0;  // the first that no run had
+  std::size_t last = 0;
+
+  SDPA_NOINLINE Lines next_run() {
+    if (row >= last) return {};
+    const InputRows& rows = of_keys ? block->key : block->value;
+    const Run run = locate(block->map, rows, row, last - row, of_keys ? block->head_dim : block->head_dim_v);
+    row += run.rows;
+    const std::size_t bytes = size_of(rows.dtype);
+    const char* begin = static_cast<const char*>(rows.data) + run.element * bytes;
+    return {reinterpret_cast<const float*>(begin),
+            reinterpret_cast<const float*>(begin + run.rows * rows.stride * bytes)};
+  }
+};
+
+/// The part of it that a loop keeps in registers.
+struct KeyAndValueLines {
+  Lines key;
+  Lines value;
+
+  /// Lines for each of kRows rows.
+  template <std::size_t kRows>
+  SDPA_INLINE void touch() {
+    if (value.next == nullptr) return;
+    key.touch<kRows>();
+    value.touch<kRows>();
   }
 };
 
 /// Keys behind those at hand, and values.
 struct KeysAndValuesAhead {
-  Ahead key;
-  Ahead value;
+  RowsAhead key;
+  RowsAhead value;
+  KeyAndValueLines lines;
 
-  bool any() const { return value.next != nullptr; }
-  SDPA_INLINE void refill() {
-    key.refill();
-    value.refill();
+  /// The next runs where these are done with. Between register tiles: within one, a call would have all its sums stored
+  /// and loaded again.
+  SDPA_INLINE void refill(KeyAndValueLines& now) {
+    if (now.key.left() < Lines::kFloats && key.row < key.last) now.key = key.next_run();
+    if (now.value.left() < Lines::kFloats && value.row < value.last) now.value = value.next_run();
   }
 };
 
@@ -78,10 +90,10 @@ KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std:
   for (std::size_t r = 0; r < block.rows; ++r) last = block.key_end[r] > last ? block.key_end[r] : last;
   const std::size_t next_tile = (first / kBc + 1) * kBc;
   const auto rows = [&](bool of_keys, bool in_place, std::size_t behind) {
-    if (in_place) return Ahead::at(&block, of_keys, first + behind, last);
-    return Ahead::at(&block, of_keys, next_tile, last < next_tile + kBc ? last : next_tile + kBc);
+    if (in_place) return RowsAhead{&block, of_keys, first + behind, last};
+    return RowsAhead{&block, of_keys, next_tile, last < next_tile + kBc ? last : next_tile + kBc};
   };
-  return {rows(true, keys_in_place, rows_at_once), rows(false, values_in_place, 0)};
+  return {rows(true, keys_in_place, rows_at_once), rows(false, values_in_place, 0), {}};
 }
 
 }  // namespace sdpa::kernels

@@ -56,7 +56,7 @@ InPlace choose_in_place(const AttentionBlock& block, const AttentionWorkspace<Ar
   if (block.key.dtype == DType::kFloat32) in_place.keys = pieces;
   if (block.head_dim_v % kColumnBlock<Arch> == 0) {
     in_place.values = block.value.dtype == DType::kFloat32
-                          ? pieces
+                          ? pieces || block.rows == 1
                           : simd::kWidensInRegisters<Arch> && block.value.dtype != DType::kBFloat16;
   }
 #if defined(__wasm_simd128__)

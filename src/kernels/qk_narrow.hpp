@@ -20,10 +20,10 @@ namespace sdpa::kernels {
 
 /// kSquares squares of four keys and kRows rows; `keys` says how many of the keys are there. `scores` is [key] for one
 /// row and [key][row] for a vector of them.
-template <class Arch, class Element, std::size_t kRows, std::size_t kSquares, class AtLine>
+template <class Arch, class Element, std::size_t kRows, std::size_t kSquares>
 SDPA_INLINE void qk_narrow_tile(simd::Narrow<Arch, Element>& narrow, const Element* key, std::size_t key_stride,
                                 std::size_t keys, const float* query, std::size_t head_dim, float factor,
-                                const float* scales, float* scores, AtLine&& at_line) {
+                                const float* scales, float* scores, KeyAndValueLines& ahead) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kPerWord = simd::Narrow<Arch, Element>::kPerWord;
   constexpr std::size_t kStep = kW * kPerWord;
@@ -41,7 +41,7 @@ SDPA_INLINE void qk_narrow_tile(simd::Narrow<Arch, Element>& narrow, const Eleme
   }
   SDPA_NO_UNROLL
   for (std::size_t d = 0; d < head_dim; d += kStep) {
-    if (d % kLine == 0) at_line();
+    if (d % kLine == 0) ahead.touch<kSquares * kW>();
     v128_t words[kSquares][kW];
     for (std::size_t s = 0; s < kSquares; ++s) simd::load_columns<Arch, Element>(narrow, row[s], d, words[s]);
     const auto column = [&]<std::size_t kPlace>(std::size_t w) SDPA_INLINE_LAMBDA {
@@ -88,23 +88,18 @@ SDPA_NOINLINE bool qk_narrow(const Element* key, std::size_t key_stride, std::si
   constexpr std::size_t kKeys = kSquares * kW;
   constexpr std::size_t kStep = kRows == 1 ? 1 : kScoreStride<Arch>;
   simd::Narrow<Arch, Element> narrow;
-  KeysAndValuesAhead now = ahead;
-  const auto at_line = [&]() SDPA_INLINE_LAMBDA {
-    if (!now.any()) return;
-    now.key.template touch<kKeys>();
-    now.value.template touch<kKeys>();
-  };
+  KeyAndValueLines now = ahead.lines;
   while (keys != 0) {
-    now.refill();
+    ahead.refill(now);
     const std::size_t n = keys < kKeys ? keys : kKeys;
     qk_narrow_tile<Arch, Element, kRows, kSquares>(narrow, key, key_stride, n, query, head_dim, factor, scales, scores,
-                                                   at_line);
+                                                   now);
     key += n * key_stride;
     scores += n * kStep;
     if (scales != nullptr) scales += n;
     keys -= n;
   }
-  ahead = now;
+  ahead.lines = now;
   return narrow.all_finite();
 }
 

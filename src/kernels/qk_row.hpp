@@ -23,7 +23,7 @@ inline constexpr std::size_t kRowKeys = kRowGroups* simd::kWidth<Arch>;
 /// kGroups vectors of keys. `query` is a packed panel of one vector of rows, of which the first counts.
 template <class Arch, std::size_t kGroups>
 SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const float* query, std::size_t head_dim,
-                             float factor, KeysAndValuesAhead& ahead, float* scores) {
+                             float factor, KeyAndValueLines& ahead, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   using V = simd::Batch<Arch>;
   V acc[kGroups];
@@ -31,10 +31,7 @@ SDPA_INLINE void qk_row_tile(const float* key, std::size_t key_stride, const flo
   std::size_t d = 0;
   SDPA_NO_UNROLL
   for (; d + kW <= head_dim; d += kW, query += kW * kW) {
-    if (ahead.any() && d % Ahead::kLine == 0) {
-      ahead.key.touch<kGroups * kW>();
-      ahead.value.touch<kGroups * kW>();
-    }
+    if (d % Lines::kFloats == 0) ahead.touch<kGroups * kW>();
     for (std::size_t g = 0; g < kGroups; ++g) {
       V square[kW];
       for (std::size_t k = 0; k < kW; ++k) square[k] = simd::load<Arch>(key + (g * kW + k) * key_stride + d);
@@ -61,9 +58,9 @@ SDPA_NOINLINE void qk_row(const float* key, std::size_t key_stride, std::size_t 
                           std::size_t head_dim, float factor, KeysAndValuesAhead& ahead, float* scores) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
   constexpr std::size_t kKeys = kRowKeys<Arch>;
-  KeysAndValuesAhead now = ahead;
+  KeyAndValueLines now = ahead.lines;
   for (; keys >= kKeys; keys -= kKeys) {
-    now.refill();
+    ahead.refill(now);
     qk_row_tile<Arch, kRowGroups>(key, key_stride, query, head_dim, factor, now, scores);
     key += kKeys * key_stride;
     scores += kKeys;
@@ -73,7 +70,7 @@ SDPA_NOINLINE void qk_row(const float* key, std::size_t key_stride, std::size_t 
     key += kW * key_stride;
     scores += kW;
   }
-  ahead = now;
+  ahead.lines = now;
   for (std::size_t j = 0; j < keys; ++j) {
     float lanes[kW];
     qk_register_tile<Arch, 1, 1>(key + j * key_stride, key_stride, query, head_dim, factor, lanes);

@@ -47,7 +47,7 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
   if constexpr (kUnroll > 1) {
     SDPA_NO_UNROLL
     for (; d + kUnroll <= head_dim; d += kUnroll) {
-      if (d % Ahead::kLine == 0) at_line();
+      if (d % Lines::kFloats == 0) at_line();
       for (std::size_t u = 0; u < kUnroll; ++u) step(u);
       advance(kUnroll);
     }
@@ -91,19 +91,15 @@ template <class Arch>
 SDPA_NOINLINE void qk_single_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
                                    std::size_t head_dim, float factor, KeysAndValuesAhead& ahead, float* scores) {
   static_assert(kBc % kMrSingle == 0);
-  KeysAndValuesAhead now = ahead;
+  KeyAndValueLines now = ahead.lines;
   for (; keys >= kMrSingle; keys -= kMrSingle) {
-    now.refill();
+    ahead.refill(now);
     qk_register_tile<Arch, kMrSingle, 1, kSingleUnroll<Arch>>(key, key_stride, query, head_dim, factor, scores,
-                                                              [&]() SDPA_INLINE_LAMBDA {
-                                                                if (!now.any()) return;
-                                                                now.key.touch<kMrSingle>();
-                                                                now.value.touch<kMrSingle>();
-                                                              });
+                                                              [&]() SDPA_INLINE_LAMBDA { now.touch<kMrSingle>(); });
     key += kMrSingle * key_stride;
     scores += kMrSingle * kScoreStride<Arch>;
   }
-  ahead = now;
+  ahead.lines = now;
   for (; keys != 0; --keys) {
     qk_register_tile<Arch, 1, 1>(key, key_stride, query, head_dim, factor, scores);
     key += key_stride;
