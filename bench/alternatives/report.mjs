@@ -69,7 +69,7 @@ export function alternativesReport({ environment, variant, seed, classes, needle
   const { machine, versions } = environment;
   return [
     `${machine.cpu}, Node ${versions.node}, ${variant} build, one thread, one head of 64, causal, seed ${seed}.`,
-    `Recall: ${needles} tokens near the end each ask for the value of a random token before them, one of ${classes} values; chance is ${percent(1 / classes)}.`,
+    `Recall: ${needles} tokens near the end each ask for the value of a random token before them, one of ${classes} values; chance is ${(100 / classes).toFixed(1)} %.`,
     '',
     ...alternativesTable(methods, lengths),
     '',
