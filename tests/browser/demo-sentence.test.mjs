@@ -77,6 +77,10 @@ browserTest(
         await drawn(page, 'sentence', `decode ${tokens} ${tokens} ${tokens - 1}`);
         const rows = await matrix(page, section);
         before.forEach((row, i) => assert.deepEqual(rows[i].slice(0, i + 1), row.slice(0, i + 1)));
+        assert.match(
+          (await section.locator('.card > .status').textContent()) ?? '',
+          /^“\w+” looks at [^.]*(\.\d+[^.]*)*\.$/,
+        );
         const newest = rows[tokens - 1];
         assert.ok(newest.every((weight) => weight > 0) && newest.length === tokens);
         assert.ok(Math.abs(newest.reduce((a, b) => a + b) - 1) < 1e-5);

@@ -157,7 +157,7 @@ export async function mount(root, context) {
       .slice(0, 3)
       .map((j) => `“${keyWords[j]}” ${shortNumber(row[j])}`);
     const cut =
-      shape[0] > shown.rows || keyWords.length > shown.columns
+      Math.max(shape[0], keyWords.length) > mostWords
         ? ` The first ${mostWords} are shown; the map explorer has all.`
         : '';
     say(`“${queryWords[query]}” looks at ${looks.join(', ') || 'nothing'}.${cut}`);
