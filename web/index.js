@@ -41,6 +41,7 @@ export { version } from './version.js';
  * @typedef {import('./layers/backward.js').LayerGradients} LayerGradients
  * @typedef {import('./layers/window-call.js').WindowAttention2dOptions} WindowAttention2dOptions
  * @typedef {import('./linear/linear-attention.js').LinearAttentionOptions} LinearAttentionOptions
+ * @typedef {import('./linear/backward.js').LinearGiven} LinearGiven
  * @typedef {import('./linear/gated.js').GatedLinearAttentionOptions} GatedLinearAttentionOptions
  * @typedef {import('./linear/ssd.js').SsdOptions} SsdOptions
  */
@@ -48,6 +49,16 @@ export { version } from './version.js';
 /**
  * @template {AttentionOptions} [O={}]
  * @typedef {import('./attention.js').AttentionResult<O>} AttentionResult
+ */
+
+/**
+ * @template {{ state?: unknown, decay?: unknown }} [O={}]
+ * @typedef {import('./linear/backward.js').LinearGradients<O>} LinearGradients
+ */
+
+/**
+ * @template {{ state?: unknown, d?: unknown }} [O={}]
+ * @typedef {import('./linear/backward.js').SsdGradients<O>} SsdGradients
  */
 
 /**

@@ -31,6 +31,8 @@ import { version } from './version.js';
  * @property {(frame: number) => number} gemm status code
  * @property {(frame: number) => number} linearAttentionWorkspaceBytes bytes, or a negative status code; the frame is that of linear/frame.js
  * @property {(frame: number) => number} linearAttention status code
+ * @property {(frame: number) => number} linearAttentionBackwardWorkspaceBytes bytes, or a negative status code
+ * @property {(frame: number) => number} linearAttentionBackward status code
  */
 
 /** Bytes that a 32-bit wasm memory can have; the last page is left out, so that no end wraps to 0. */

@@ -14,6 +14,7 @@ import { createShardedKVCache } from './kv-cache/sharded-cache.js';
 import { multiHeadAttention } from './layers/multi-head-attention.js';
 import { windowAttention2dAsync } from './layers/window-async.js';
 import { windowAttention2d } from './layers/window-attention-2d.js';
+import { gatedLinearAttentionBackward, linearAttentionBackward, ssdBackward } from './linear/backward.js';
 import { gatedLinearAttention } from './linear/gated.js';
 import { linearAttention } from './linear/linear-attention.js';
 import { ssd } from './linear/ssd.js';
@@ -332,6 +333,57 @@ export class Sdpa {
    */
   ssd(x, dt, a, b, c, options) {
     return /** @type {any} */ (ssd(this.#runtime, x, dt, a, b, c, options));
+  }
+
+  /**
+   * Gradients of a loss with respect to the inputs of linearAttention(), from those with respect to `out` and, where the loss depends on
+   * it, the `state` that it returned. Time grows with L. Memory beside the inputs and gradients does not, but for two numbers for each
+   * query of one key head.
+   * @template {import('./linear/linear-attention.js').LinearAttentionOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} query as in the forward call
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {import('./linear/backward.js').LinearGiven} given `dOut` and, where the loss depends on the state, `dState`
+   * @param {import('./linear/backward.js').ForBackward<O>} [options] those of the forward call without `returnState`
+   * @returns {import('./linear/backward.js').LinearGradients<O>} float32, in the shapes of the inputs; `dState` where the call went on from
+   *   a `state`; 0 for keys that take no part
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  linearAttentionBackward(query, key, value, given, options) {
+    return /** @type {any} */ (linearAttentionBackward(this.#runtime, query, key, value, given, options));
+  }
+
+  /**
+   * Gradients of gatedLinearAttention() by the rules 'linear' and 'gated', as linearAttentionBackward() gives them, and `dDecay`.
+   * @template {import('./linear/gated.js').GatedLinearAttentionOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} query as in the forward call
+   * @param {TensorLike | SdpaTensor} key
+   * @param {TensorLike | SdpaTensor} value
+   * @param {import('./linear/backward.js').LinearGiven} given `dOut` and, where the loss depends on the state, `dState`
+   * @param {import('./linear/backward.js').ForBackward<O>} [options] those of the forward call without `returnState`
+   * @returns {import('./linear/backward.js').LinearGradients<O>} float32, in the shapes of the inputs
+   * @throws TypeError or RangeError with a `code`, before anything is changed; `unsupported` for the delta rules
+   */
+  gatedLinearAttentionBackward(query, key, value, given, options) {
+    return /** @type {any} */ (gatedLinearAttentionBackward(this.#runtime, query, key, value, given, options));
+  }
+
+  /**
+   * Gradients of ssd().
+   * @template {import('./linear/ssd.js').SsdOptions} [O={}]
+   * @param {TensorLike | SdpaTensor} x as in the forward call
+   * @param {TensorLike | SdpaTensor} dt
+   * @param {import('./options.js').PerHeadLike} a
+   * @param {TensorLike | SdpaTensor} b
+   * @param {TensorLike | SdpaTensor} c
+   * @param {import('./linear/backward.js').LinearGiven} given `dOut` and, where the loss depends on the state, `dState`
+   * @param {import('./linear/backward.js').ForBackward<O>} [options] those of the forward call without `returnState`
+   * @returns {import('./linear/backward.js').SsdGradients<O>} float32, in the shapes of the inputs; those of b and c summed over the heads of
+   *   a group; `dD` and `dState` where the call had `d` and `state`
+   * @throws TypeError or RangeError with a `code`, before anything is changed
+   */
+  ssdBackward(x, dt, a, b, c, given, options) {
+    return /** @type {any} */ (ssdBackward(this.#runtime, { x, dt, a, b, c }, given, options));
   }
 
   /** Makers of masks for the option `blockMask`, and what can be done with masks. */

@@ -69,4 +69,23 @@ LinearCall decode_linear(const double* frame) {
   return call;
 }
 
+LinearGradients decode_linear_gradients(const double* frame, const LinearTensors& t) {
+  const Reader r(frame);
+  const auto like = [&r](F field, const Extents& extents) {
+    return TensorView<float>{r.pointer<float>(field), extents, contiguous_strides(extents, r.layout())};
+  };
+  LinearGradients g;
+  g.d_out = {r.pointer<const float>(F::kDOut), t.out.extents(), t.out.strides()};
+  g.d_next_state = r.pointer<const float>(F::kDNextState);
+  g.d_query = like(F::kDQuery, t.query.extents());
+  g.d_key = like(F::kDKey, t.key.extents());
+  g.d_value = like(F::kDValue, t.value.extents());
+  g.d_decay = like(F::kDDecay, t.decay.extents());
+  g.d_step = like(F::kDStep, t.step.extents());
+  g.d_rate = r.pointer<double>(F::kDRate);
+  g.d_skip = r.pointer<double>(F::kDSkip);
+  g.d_state = r.pointer<float>(F::kDState);
+  return g;
+}
+
 }  // namespace sdpa::binding

@@ -46,6 +46,17 @@ enum class LinearField : std::uint8_t {
   kChunk,
   kWorkspace,
   kWorkspaceBytes,
+  // Of a backward call.
+  kDOut,
+  kDNextState,
+  kDQuery,
+  kDKey,
+  kDValue,
+  kDDecay,
+  kDStep,
+  kDRate,
+  kDSkip,
+  kDState,
 };
 
 struct LinearCall {
@@ -56,5 +67,8 @@ struct LinearCall {
 
 /// Decodes a frame. Values are not judged here, linear_attention() does that.
 LinearCall decode_linear(const double* frame);
+
+/// The gradients of a backward call, whose sizes are those of `tensors`.
+LinearGradients decode_linear_gradients(const double* frame, const LinearTensors& tensors);
 
 }  // namespace sdpa::binding

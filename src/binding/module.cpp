@@ -25,6 +25,7 @@ using sdpa::binding::decode;
 using sdpa::binding::decode_backward;
 using sdpa::binding::decode_gemm;
 using sdpa::binding::decode_linear;
+using sdpa::binding::decode_linear_gradients;
 using sdpa::binding::decode_weights;
 using sdpa::binding::decode_windows;
 using sdpa::binding::WeightsCall;
@@ -122,6 +123,18 @@ int linear_attention(double frame) {
   return code_of(sdpa::linear_attention(call.tensors, call.options, call.workspace));
 }
 
+double linear_attention_backward_workspace_bytes(double frame) {
+  const auto call = decode_linear(frame_at(frame));
+  const auto gradients = decode_linear_gradients(frame_at(frame), call.tensors);
+  return bytes_or_status(sdpa::linear_attention_backward_workspace_bytes(call.tensors, gradients, call.options));
+}
+
+int linear_attention_backward(double frame) {
+  const auto call = decode_linear(frame_at(frame));
+  const auto gradients = decode_linear_gradients(frame_at(frame), call.tensors);
+  return code_of(sdpa::linear_attention_backward(call.tensors, gradients, call.options, call.workspace));
+}
+
 std::string version() { return sdpa::kVersion; }
 
 std::string build_name() { return SDPA_BUILD_NAME; }
@@ -168,4 +181,6 @@ EMSCRIPTEN_BINDINGS(sdpa) {
   emscripten::function("gemm", &gemm);
   emscripten::function("linearAttentionWorkspaceBytes", &linear_attention_workspace_bytes);
   emscripten::function("linearAttention", &linear_attention);
+  emscripten::function("linearAttentionBackwardWorkspaceBytes", &linear_attention_backward_workspace_bytes);
+  emscripten::function("linearAttentionBackward", &linear_attention_backward);
 }

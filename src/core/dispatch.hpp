@@ -42,11 +42,16 @@ Status gemm_pack(const kernels::KernelTable& table, const MatrixView& b, std::si
 WorkspaceSize gemm_workspace_bytes(const kernels::KernelTable& table, const GemmArguments& arguments);
 Status gemm(const kernels::KernelTable& table, const GemmArguments& arguments, std::span<std::byte> workspace);
 
-/// linear_attention() and its workspace likewise.
+/// linear_attention(), its backward pass and their workspaces likewise.
 WorkspaceSize linear_attention_workspace_bytes(const kernels::KernelTable& table, const LinearTensors& tensors,
                                                const LinearOptions& options);
 Status linear_attention(const kernels::KernelTable& table, const LinearTensors& tensors, const LinearOptions& options,
                         std::span<std::byte> workspace);
+WorkspaceSize linear_attention_backward_workspace_bytes(const kernels::KernelTable& table, const LinearTensors& tensors,
+                                                        const LinearGradients& gradients, const LinearOptions& options);
+Status linear_attention_backward(const kernels::KernelTable& table, const LinearTensors& tensors,
+                                 const LinearGradients& gradients, const LinearOptions& options,
+                                 std::span<std::byte> workspace);
 
 /// window_attention(), its workspace and normalize_rows() likewise.
 WorkspaceSize window_attention_workspace_bytes(const kernels::KernelTable& table, const AttentionTensors& tensors,

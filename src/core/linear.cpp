@@ -1,7 +1,5 @@
 #include "sdpa/linear.hpp"
 
-#include <limits>
-
 #include "core/dispatch.hpp"
 #include "core/linear_plan.hpp"
 
@@ -9,17 +7,12 @@ namespace sdpa::core {
 
 WorkspaceSize linear_attention_workspace_bytes(const kernels::KernelTable& table, const LinearTensors& tensors,
                                                const LinearOptions& options) {
-  const Status status = validate_linear(tensors, options);
   const LinearSizes sizes(tensors, options);
+  Status status = validate_linear(tensors, options);
+  if (status.ok()) status = validate_out(tensors.out, sizes);
   if (!status.ok() || sizes.no_states()) return {status, 0};
   const kernels::LinearShape shape = linear_shape(table, tensors, options);
-  // In doubles, which do not overflow: generously, what a chunk and a state have.
-  const double row = static_cast<double>(shape.head_dim) + static_cast<double>(sizes.columns) + 64;
-  const double floats =
-      row * static_cast<double>(shape.chunk) * (3 + 2 * static_cast<double>(shape.readers)) + row * row;
-  if (floats * sizeof(float) > static_cast<double>(std::numeric_limits<std::size_t>::max())) {
-    return {StatusCode::kSizeOverflow, 0};
-  }
+  if (!workspace_fits(shape, 1, 0)) return {StatusCode::kSizeOverflow, 0};
   return {status, table.linear_workspace_floats(shape) * sizeof(float)};
 }
 

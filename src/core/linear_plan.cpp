@@ -76,14 +76,11 @@ LinearSizes::LinearSizes(const LinearTensors& t, const LinearOptions& o)
 
 Status validate_linear(const LinearTensors& t, const LinearOptions& o) {
   const LinearSizes s(t, o);
-  if (t.out.extents() != Extents{s.batch, s.out_heads, s.queries, s.head_dim_v}) return StatusCode::kOutShape;
   Status status = validate_sizes(t, o, s);
   for (const InputView* view : {&t.query, &t.key, &t.value}) {
     if (status.ok()) status = validate_view(*view);
   }
-  if (status.ok() && is_missing(t.out)) status = StatusCode::kMissingTensor;
-  if (status.ok() && !columns_are_contiguous(t.out)) status = StatusCode::kColumnStride;
-  if (status.ok() && !product_fits(t.out.extents(), sizeof(float))) status = StatusCode::kSizeOverflow;
+  if (status.ok() && !product_fits(s.out_extents(), sizeof(float))) status = StatusCode::kSizeOverflow;
   if (status.ok() && !product_fits({s.batch, s.states, s.head_dim, s.columns}, sizeof(float))) {
     status = StatusCode::kSizeOverflow;
   }
@@ -139,6 +136,14 @@ kernels::LinearHead linear_head(const LinearTensors& t, const LinearOptions& o, 
   h.epsilon = static_cast<float>(o.epsilon);
   h.causal = o.causal;
   return h;
+}
+
+bool workspace_fits(const kernels::LinearShape& shape, double times, double more) {
+  // In doubles, which do not overflow.
+  const double row = static_cast<double>(shape.head_dim) + static_cast<double>(shape.head_dim_v) + 64;
+  const double chunk = static_cast<double>(shape.chunk) * (3 + 2 * static_cast<double>(shape.readers));
+  const double bytes = (times * row * (chunk + row) + more) * sizeof(float);
+  return bytes <= static_cast<double>(std::numeric_limits<std::size_t>::max());
 }
 
 Status validate_workspace(std::span<std::byte> workspace, std::size_t bytes) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
+#include "core/extents.hpp"
 #include "kernels/kernel_table.hpp"
 #include "sdpa/linear.hpp"
 
@@ -23,10 +25,20 @@ struct LinearSizes {
   std::size_t columns;  // of a state
 
   LinearSizes(const LinearTensors& tensors, const LinearOptions& options);
+  Extents out_extents() const { return {batch, out_heads, queries, head_dim_v}; }
   bool no_states() const { return batch == 0 || states == 0; }
 };
 
+/// Everything but out and the states.
 Status validate_linear(const LinearTensors& tensors, const LinearOptions& options);
+
+/// out, or what has its shape.
+template <class View>
+Status validate_out(const View& out, const LinearSizes& sizes) {
+  if (out.extents() != sizes.out_extents()) return StatusCode::kOutShape;
+  if (is_missing(out)) return StatusCode::kMissingTensor;
+  return columns_are_contiguous(out) ? StatusCode::kOk : StatusCode::kColumnStride;
+}
 
 /// What the workspace depends on, for a call that is valid.
 kernels::LinearShape linear_shape(const kernels::KernelTable& table, const LinearTensors& tensors,
@@ -38,6 +50,9 @@ kernels::LinearHead linear_head(const LinearTensors& tensors, const LinearOption
 
 /// The query head that reads a state first.
 std::size_t first_reader(const LinearSizes& sizes, std::size_t state);
+
+/// Whether a workspace of `times` that of a forward call, generously, and `more` floats has an address.
+bool workspace_fits(const kernels::LinearShape& shape, double times, double more);
 
 /// A workspace of so many bytes, or that it is too small.
 Status validate_workspace(std::span<std::byte> workspace, std::size_t bytes);

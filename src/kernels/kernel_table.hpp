@@ -243,6 +243,8 @@ struct KernelTable {
   std::size_t (*linear_workspace_floats)(const LinearShape&);
   /// Linear attention of one state and the query heads that read it.
   void (*linear_head)(const LinearHead&, float* workspace);
+  std::size_t (*linear_backward_workspace_floats)(const LinearShape&, std::size_t queries);
+  void (*linear_backward_head)(const LinearBackward&, float* workspace);
 
   /// to = factor * from / max(|from|, 1e-12) for rows of `columns` floats that lie `stride` apart.
   void (*normalize_rows)(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, double factor,

@@ -51,4 +51,28 @@ struct LinearHead {
   bool causal;
 };
 
+/// See LinearGradients in sdpa/linear.hpp. `forward` says what the forward pass was (its out and next_state are not
+/// used).
+struct LinearBackward {
+  LinearHead forward;
+  const float* d_out;
+  std::size_t d_out_stride;
+  std::size_t d_out_head_stride;
+  const float* d_state;  // nullptr: 0
+  float* d_query;
+  std::size_t d_query_stride;
+  std::size_t d_query_head_stride;
+  bool add_query;  // another state has begun the gradient
+  float* d_key;
+  std::size_t d_key_stride;
+  bool add_key;
+  float* d_value;
+  std::size_t d_value_stride;
+  float* d_decay;  // rows of decay_columns; that of the steps where there are such
+  std::size_t d_decay_stride;
+  double* d_rate;  // added to, as d_skip
+  double* d_skip;
+  float* d_first_state;  // nullptr: not wanted
+};
+
 }  // namespace sdpa::kernels

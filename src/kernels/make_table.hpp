@@ -6,6 +6,7 @@
 #include "kernels/attention_weights.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/kernel_table.hpp"
+#include "kernels/linear_backward.hpp"
 #include "kernels/linear_forward.hpp"
 #include "kernels/normalize.hpp"
 #include "kernels/peak.hpp"
@@ -33,6 +34,8 @@ constexpr KernelTable make_table(const char* name) {
           kLinearChunk,
           &LinearWorkspace<Arch>::floats,
           &linear_head<Arch>,
+          &LinearBackwardWorkspace<Arch>::floats,
+          &linear_backward_head<Arch>,
           &normalize_rows<Arch>,
           &read_element,
           &madd_probe<Arch>,

@@ -53,4 +53,28 @@ WorkspaceSize linear_attention_workspace_bytes(const LinearTensors& tensors, con
 /// be cut into calls that hand the state on. Anything but kOk: nothing was written. `workspace` as for attention().
 Status linear_attention(const LinearTensors& tensors, const LinearOptions& options, std::span<std::byte> workspace);
 
+/// Gradients of a loss with respect to the inputs of linear_attention() without beta, from those with respect to out
+/// and next_state. The inputs have them in their layout and, where several states share a query or a key head, summed.
+struct LinearGradients {
+  TensorView<const float> d_out;        // (batch, query or state heads, seqlen_q, head_dim_v)
+  const float* d_next_state = nullptr;  // optional, as state
+  TensorView<float> d_query;
+  TensorView<float> d_key;
+  TensorView<float> d_value;
+  TensorView<float> d_decay;  // as decay; with decay
+  TensorView<float> d_step;   // as step; with step
+  double* d_rate = nullptr;   // (state heads); with step
+  double* d_skip = nullptr;   // (state heads); with skip
+  float* d_state = nullptr;   // optional, as state
+};
+
+/// Bytes of scratch memory that linear_attention_backward() needs: as for the forward pass, and with `normalised` two
+/// numbers for each query of one state.
+WorkspaceSize linear_attention_backward_workspace_bytes(const LinearTensors& tensors, const LinearGradients& gradients,
+                                                        const LinearOptions& options);
+
+/// `tensors` as in the forward call; out and next_state are not used.
+Status linear_attention_backward(const LinearTensors& tensors, const LinearGradients& gradients,
+                                 const LinearOptions& options, std::span<std::byte> workspace);
+
 }  // namespace sdpa

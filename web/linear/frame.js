@@ -37,7 +37,7 @@ export function compute(runtime, call) {
  * @template T
  * @param {Runtime} runtime
  * @param {LinearCall} call
- * @param {'linearAttention'} name of the module's function
+ * @param {'linearAttention' | 'linearAttentionBackward'} name of the module's function
  * @param {readonly [string, Operand][]} more inputs beside those of the call
  * @param {Record<R, number>} results bytes of each; 0: not wanted
  * @param {(at: Record<R, number>) => T} read makes the results from where they lie
@@ -89,6 +89,20 @@ export function run(runtime, call, name, more, results, read) {
   }
 }
 
+/** Pointers of a backward call. */
+const gradientNames = [
+  'dOut',
+  'dState',
+  'dQuery',
+  'dKey',
+  'dValue',
+  'dDecay',
+  'dStep',
+  'dRate',
+  'dSkip',
+  'dFirstState',
+];
+
 /**
  * In the order of LinearField in src/binding/linear_frame.hpp.
  * @param {Runtime} runtime
@@ -125,6 +139,7 @@ function writeFrame(runtime, call, at, workspace, bytes) {
       call.chunk,
       workspace,
       bytes,
+      ...gradientNames.map((name) => at[name] ?? 0),
     ],
     runtime.frame / 8,
   );

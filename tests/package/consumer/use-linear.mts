@@ -3,7 +3,10 @@ import { load } from 'sdpa';
 import type {
   GatedLinearAttentionOptions,
   LinearAttentionOptions,
+  LinearGiven,
+  LinearGradients,
   LinearResult,
+  SsdGradients,
   SsdOptions,
   Tensor,
   TensorLike,
@@ -26,6 +29,13 @@ const options: SsdOptions = { d: [1, 2], state, chunkSize: 8 };
 const next: Tensor = sdpa.ssd(x, perToken, new Float32Array(2), x, x, { ...options, returnState: true }).state;
 void [perhaps, floats, next];
 
+const given: LinearGiven = { dOut: out };
+const { dQuery, dState } = sdpa.linearAttentionBackward(x, x, x, given, { causal: true, state });
+const ofGates: LinearGradients<{ decay: TensorLike }> = sdpa.gatedLinearAttentionBackward(x, x, x, given, { decay: x });
+const ofSteps: SsdGradients = sdpa.ssdBackward(x, perToken, [1, 2], x, x, { dOut: out, dState: next });
+const gradients: Tensor[] = [dQuery, dState, ofGates.dDecay, ofSteps.dA];
+void gradients;
+
 // @ts-expect-error the value is missing
 sdpa.linearAttention(x, x);
 // @ts-expect-error no such option
@@ -40,6 +50,13 @@ sdpa.gatedLinearAttention(x, x, x, { decay: -0.1 });
 sdpa.ssd(x, perToken, [1, 2], x);
 // @ts-expect-error the scale is that of Mamba
 sdpa.ssd(x, perToken, [1, 2], x, x, { scale: 2 });
+// @ts-expect-error dOut is missing
+sdpa.linearAttentionBackward(x, x, x, {});
+// @ts-expect-error a backward call returns no state
+sdpa.gatedLinearAttentionBackward(x, x, x, given, { returnState: true });
+// @ts-expect-error there was no d
+const none: Tensor = sdpa.ssdBackward(x, perToken, [1, 2], x, x, given).dD;
+void none;
 // @ts-expect-error a state was not asked for
 const missing: Tensor = sdpa.linearAttention(x, x, x).state;
 void missing;
