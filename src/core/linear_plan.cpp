@@ -132,7 +132,7 @@ kernels::LinearHead linear_head(const LinearTensors& t, const LinearOptions& o, 
   h.out_head_stride = t.out.stride(1);
   h.queries = s.queries;
   h.keys = s.keys;
-  h.scale = o.normalised ? 1.0F : static_cast<float>(o.scale);
+  h.scale = o.normalised || steps ? 1.0F : static_cast<float>(o.scale);
   h.epsilon = static_cast<float>(o.epsilon);
   h.causal = o.causal;
   return h;

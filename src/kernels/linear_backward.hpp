@@ -162,8 +162,8 @@ class LinearGradient {
   }
 
   void take_value(const Token& token, float* d_value) const {
-    if (b_.d_skip != nullptr) {
-      const float* d_out = w_.d_out + token.at * t_.value_wide;
+    for (std::size_t r = 0; b_.d_skip != nullptr && r < shape_.readers; ++r) {
+      const float* d_out = w_.d_out + (r * shape_.chunk + token.at) * t_.value_wide;
       const float* value = t_.value + token.at * t_.value_wide;
       SDPA_NO_UNROLL
       for (std::size_t e = 0; e < shape_.head_dim_v; ++e) {

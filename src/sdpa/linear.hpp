@@ -40,7 +40,7 @@ struct LinearTensors {
 struct LinearOptions {
   bool causal = true;       // query t reads the state after key t; else every query reads the state after all keys
   bool normalised = false;  // phi, and a state of head_dim_v + 1 columns, the last of which is z
-  double scale = 1;         // not of normalised rows
+  double scale = 1;         // neither of normalised rows nor with step
   double epsilon = 0;       // normalised: added to the divisor; rows whose divisor is 0 are 0
   std::size_t chunk = 0;    // tokens that are brought in at a time, 0 = as many as suit; changes no result
 };

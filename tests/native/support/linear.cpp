@@ -119,7 +119,7 @@ LinearResult linear_reference(const LinearProblem& p) {
       }
       double* out = result.out.data() + b * out_strides[0] + (s * readers + r) * out_strides[1] + t * out_strides[2];
       for (std::size_t e = 0; e < p.head_dim_v; ++e) {
-        out[e] = p.options.scale * sums[e];
+        out[e] = (p.steps ? 1 : p.options.scale) * sums[e];
         if (p.options.normalised)
           out[e] = sums[columns - 1] == 0 ? 0 : sums[e] / (sums[columns - 1] + p.options.epsilon);
         if (p.with_skip) out[e] += p.skip[s] * at(p, p.value, p.value_extents(), b, s, t, e);
