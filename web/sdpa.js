@@ -339,12 +339,12 @@ export class Sdpa {
    * Gradients of a loss with respect to the inputs of linearAttention(), from those with respect to `out` and, where the loss depends on
    * it, the `state` that it returned. Time grows with L. Memory beside the inputs and gradients does not, but for two numbers for each
    * query of one key head.
-   * @template {import('./linear/linear-attention.js').LinearAttentionOptions} [O={}]
+   * @template {import('./linear/backward.js').ForBackward<import('./linear/linear-attention.js').LinearAttentionOptions>} [O={}]
    * @param {TensorLike | SdpaTensor} query as in the forward call
    * @param {TensorLike | SdpaTensor} key
    * @param {TensorLike | SdpaTensor} value
    * @param {import('./linear/backward.js').LinearGiven} given `dOut` and, where the loss depends on the state, `dState`
-   * @param {import('./linear/backward.js').ForBackward<O>} [options] those of the forward call without `returnState`
+   * @param {O} [options] those of the forward call without `returnState`
    * @returns {import('./linear/backward.js').LinearGradients<O>} float32, in the shapes of the inputs; `dState` where the call went on from
    *   a `state`; 0 for keys that take no part
    * @throws TypeError or RangeError with a `code`, before anything is changed
@@ -355,12 +355,12 @@ export class Sdpa {
 
   /**
    * Gradients of gatedLinearAttention() by the rules 'linear' and 'gated', as linearAttentionBackward() gives them, and `dDecay`.
-   * @template {import('./linear/gated.js').GatedLinearAttentionOptions} [O={}]
+   * @template {import('./linear/backward.js').ForBackward<import('./linear/gated.js').GatedLinearAttentionOptions>} [O={}]
    * @param {TensorLike | SdpaTensor} query as in the forward call
    * @param {TensorLike | SdpaTensor} key
    * @param {TensorLike | SdpaTensor} value
    * @param {import('./linear/backward.js').LinearGiven} given `dOut` and, where the loss depends on the state, `dState`
-   * @param {import('./linear/backward.js').ForBackward<O>} [options] those of the forward call without `returnState`
+   * @param {O} [options] those of the forward call without `returnState`
    * @returns {import('./linear/backward.js').LinearGradients<O>} float32, in the shapes of the inputs
    * @throws TypeError or RangeError with a `code`, before anything is changed; `unsupported` for the delta rules
    */
@@ -370,14 +370,14 @@ export class Sdpa {
 
   /**
    * Gradients of ssd().
-   * @template {import('./linear/ssd.js').SsdOptions} [O={}]
+   * @template {import('./linear/backward.js').ForBackward<import('./linear/ssd.js').SsdOptions>} [O={}]
    * @param {TensorLike | SdpaTensor} x as in the forward call
    * @param {TensorLike | SdpaTensor} dt
    * @param {import('./options.js').PerHeadLike} a
    * @param {TensorLike | SdpaTensor} b
    * @param {TensorLike | SdpaTensor} c
    * @param {import('./linear/backward.js').LinearGiven} given `dOut` and, where the loss depends on the state, `dState`
-   * @param {import('./linear/backward.js').ForBackward<O>} [options] those of the forward call without `returnState`
+   * @param {O} [options] those of the forward call without `returnState`
    * @returns {import('./linear/backward.js').SsdGradients<O>} float32, in the shapes of the inputs; those of b and c summed over the heads of
    *   a group; `dD` and `dState` where the call had `d` and `state`
    * @throws TypeError or RangeError with a `code`, before anything is changed
