@@ -31,7 +31,7 @@ double peak(const KernelTable& table) {
   double flops = 0;
   double elapsed = 0;
   for (const double start = cpu_seconds(); elapsed < 0.010; elapsed = cpu_seconds() - start) {
-    flops += table.peak_flops(kSteps);
+    flops += table.probes->peak_flops(kSteps);
   }
   return flops / elapsed / 1e9;
 }

@@ -25,8 +25,8 @@ void run(const kernels::KernelTable& table, const AttentionTensors& tensors, con
     for (std::size_t g = 0; g < tensors.key.extent(1); ++g) {
       for (std::size_t h = 0; h < group; h += plan.heads_per_block) {
         const std::size_t heads = std::min(plan.heads_per_block, group - h);
-        for (std::size_t first = 0; first < seqlen_q; first += plan.rows_per_block) {
-          const std::size_t rows = std::min(plan.rows_per_block, seqlen_q - first);
+        for (std::size_t first = 0, rows = 0; first < seqlen_q; first += rows) {
+          rows = plan.rows_at(first, seqlen_q);
           table.attention_block(builder.build(rules, {b, g, g * group + h, heads, first, rows}), memory);
         }
       }
@@ -40,7 +40,7 @@ WorkspaceSize attention_workspace_bytes(const kernels::KernelTable& table, const
                                         const AttentionOptions& options) {
   AttentionPlan plan;
   Status status = validate(tensors, options);
-  if (status.ok()) status = make_plan(table, tensors, plan);
+  if (status.ok()) status = make_plan(table, tensors, options, plan);
   return {status, status.ok() ? plan.bytes() : 0};
 }
 
@@ -48,7 +48,7 @@ Status attention(const kernels::KernelTable& table, const AttentionTensors& tens
                  std::span<std::byte> workspace) {
   AttentionPlan plan;
   Status status = validate(tensors, options);
-  if (status.ok()) status = make_plan(table, tensors, plan);
+  if (status.ok()) status = make_plan(table, tensors, options, plan);
   if (!status.ok()) return status;
   if (tensors.out.extent(0) == 0 || tensors.out.extent(1) == 0 || tensors.out.extent(2) == 0) return StatusCode::kOk;
   if (workspace.size() < plan.bytes() ||

@@ -7,6 +7,7 @@
 
 #include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
+#include "core/exp.hpp"
 #include "core/validate_backward.hpp"
 #include "sdpa/gradients.hpp"
 
@@ -130,7 +131,7 @@ class Driver {
       delta[i] = static_cast<float>(sum);
       const float lse = t_.lse(b, h, i, 0);
       if (sinks != nullptr && lse != kMasked) {
-        d_sink -= std::exp(static_cast<double>(*sinks) - static_cast<double>(lse)) * sum;
+        d_sink -= exp_of(static_cast<double>(*sinks) - static_cast<double>(lse)) * sum;
       }
     }
     if (!t_.d_sinks.empty()) t_.d_sinks[b * t_.query.extent(1) + h] = d_sink;

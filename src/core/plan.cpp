@@ -8,8 +8,8 @@
 namespace sdpa::core {
 namespace {
 
-// Blocks of nearly equal height in whole panels of two vectors: 49 rows are one block, 64 are two of 32, never 48
-// and 16. What is left of the table height (room for a 7x7 window) is for sequences that fit one block.
+// Blocks of nearly equal height in whole panels of two vectors: 49 rows are one block, 80 are two of 40, never 48
+// and 32. What is left of the table height (room for a 7x7 window) is for sequences that fit one block.
 std::size_t rows_per_block(const kernels::KernelTable& table, std::size_t seqlen_q) {
   if (seqlen_q <= table.rows_per_block) return seqlen_q;
   const std::size_t usual = usual_block_rows(table);
@@ -33,7 +33,8 @@ std::size_t usual_block_rows(const kernels::KernelTable& table) {
   return table.rows_per_block * 6 / 7 / panel * panel;
 }
 
-Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, AttentionPlan& plan) {
+Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,
+                 AttentionPlan& plan) {
   const bool pieces = tensors.map.page_size != 0 || tensors.map.ring_size != 0;
   const kernels::WorkspaceShape shape{tensors.query.extent(3), tensors.value.extent(3),
                                       pieces || tensors.key.dtype() != DType::kFloat32,
@@ -42,7 +43,13 @@ Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tens
   constexpr std::size_t kMostRows = 4096;
   const std::size_t limit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
   if (shape.head_dim > limit - shape.head_dim_v || shape.head_dim_v > limit) return StatusCode::kSizeOverflow;
-  plan.rows_per_block = rows_per_block(table, tensors.query.extent(2));
+  const std::size_t seqlen_q = tensors.query.extent(2);
+  plan.rows_per_block = rows_per_block(table, seqlen_q);
+  if (options.block_mask.tiles != nullptr && seqlen_q > table.rows_per_block) {
+    // The rows of a block then see the same tiles of the mask, whatever part of the whole call this is.
+    plan.rows_per_block = std::min(table.rows_per_block, kBlockMaskTile);
+    plan.rows_before = options.origin.row % plan.rows_per_block;
+  }
   const std::size_t kv_heads = tensors.key.extent(1);
   plan.heads_per_block =
       heads_per_block(table, tensors.query.extent(2), kv_heads == 0 ? 1 : tensors.query.extent(1) / kv_heads);

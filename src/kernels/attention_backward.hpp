@@ -42,9 +42,9 @@ SDPA_NOINLINE bool differentiate_tile(const BackwardBlock& b, const ScoreMod& mo
       clear_weights<Arch>(behind, panel.vectors, tile_of);
     }
     if (keys.empty()) continue;
-    capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, weights);
+    uncapped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, weights);
     if (mod.cap != 0.0F) {
-      softcap_slopes<Arch>(mod.cap, keys, panel.vectors, weights, workspace.slopes + first);
+      apply_softcap_with_slopes<Arch>(mod.cap, keys, panel.vectors, weights, workspace.slopes + first);
     }
     const Exclusions excluded = mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, weights);
     excludes = excludes || excluded.by_bias;

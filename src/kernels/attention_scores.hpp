@@ -62,9 +62,9 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
       KeyRange keys = masked ? within_tile(range.any, tile) : whole;
       KeyRange all = within_tile(range.all, tile);
       PanelMask<Arch> mask;
-      const bool by_cell = masked && block.has_cells() && !keys.empty();
-      if (by_cell) {
-        read_cells<Arch>(block, panel, tile, all, keys, mask);
+      bool partial = false;
+      if (masked && block.has_cells() && !keys.empty()) {
+        partial = read_cells<Arch>(block, panel, tile, all, keys, mask) == Coverage::kPartial;
         all = keys;
       }
       float* scores = workspace.scores + first;
@@ -73,7 +73,7 @@ SDPA_NOINLINE void write_scores(const AttentionBlock& block, const AttentionWork
       }
       if (!keys.empty()) {
         capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, {}, scores);
-        if (masked) mask_scores<Arch>(block, panel, tile.begin, keys, all, by_cell ? &mask : nullptr, scores);
+        if (masked) mask_scores<Arch>(block, panel, tile.begin, keys, all, partial ? &mask : nullptr, scores);
       }
       if (!weights) {
         write_panel<Arch>(block, panel, tile, scores, [](float s, std::size_t) { return s; });

@@ -39,4 +39,19 @@ inline bool block_mask_is_empty(const AttentionBlock& block, KeyRange keys) {
   return true;
 }
 
+/// Whether a block mask alone excludes cells of a panel's rows at `keys`, and none but whole tiles.
+inline bool panel_sees_whole_tiles(const AttentionBlock& block, const Panel& panel, KeyRange keys) {
+  const BlockMaskRows& mask = block.block_mask;
+  if (mask.tiles == nullptr || block.mask.data != nullptr || block.query_segments != nullptr) return false;
+  const std::size_t last = panel.first + panel.rows - 1;
+  const std::size_t head = block.head_of(panel.first);
+  const std::size_t i = (mask.first_row + block.row_of(panel.first)) / kMaskTile;
+  if (head != block.head_of(last) || i != (mask.first_row + block.row_of(last)) / kMaskTile) return false;
+  const std::uint32_t* tiles = mask.tiles + head * mask.head_stride + i * mask.columns;
+  for (std::size_t j = keys.begin / kMaskTile; j <= (keys.end - 1) / kMaskTile; ++j) {
+    if (tiles[j] > 1) return false;
+  }
+  return true;
+}
+
 }  // namespace sdpa::kernels

@@ -62,7 +62,7 @@ inline std::uint32_t unmasked_word(const AttentionBlock& block, std::size_t row,
 }
 
 /// The cells of a panel at `keys` of the tile, what the rows' intervals exclude included; `all` is what every row sees
-/// by its interval. `keys` shrinks to what some row sees.
+/// by its interval. `keys` shrinks to what some row sees. `to` is for where the answer is kPartial.
 template <class Arch>
 SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& panel, KeyRange tile, KeyRange all,
                                   KeyRange& keys, PanelMask<Arch>& to) {
@@ -76,7 +76,13 @@ SDPA_NOINLINE Coverage read_cells(const AttentionBlock& block, const Panel& pane
   const bool alike = all.begin <= keys.begin && all.end >= keys.end && block.hole_begin == nullptr && lost.empty();
   std::uint32_t interval[kMaskWords];
   for (std::size_t w = 0; w < words; ++w) interval[w] = range_bits(keys, w);
-  for (std::size_t r = 0; r < panel.vectors * simd::kWidth<Arch>; ++r) {
+  // Whole tiles of a block mask exclude the same to every row, and what is left of two of them has no gap, so that the
+  // first row tells all and no word of the others is asked for.
+  const bool one_tells =
+      alike && panel_sees_whole_tiles(block, panel, {tile.begin + keys.begin, tile.begin + keys.end});
+  static_assert(kBc <= kMaskTile + kWordBits);
+  const std::size_t rows = one_tells ? 1 : panel.vectors * simd::kWidth<Arch>;
+  for (std::size_t r = 0; r < rows; ++r) {
     // Lanes beyond the block repeat its last row and are never read.
     const std::size_t row = panel.first + (r < panel.rows ? r : panel.rows - 1);
     if (!alike) {

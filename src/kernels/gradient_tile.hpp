@@ -17,17 +17,19 @@
 
 namespace sdpa::kernels {
 
-/// 1 - (t / cap)^2 of capped scores t: the derivative of cap tanh(x / cap).
+/// apply_softcap() that also writes the slopes of cap tanh(x / cap).
 template <class Arch>
-SDPA_NOINLINE void softcap_slopes(float cap, KeyRange keys, std::size_t vectors, const float* capped, float* slopes) {
+SDPA_NOINLINE void apply_softcap_with_slopes(float cap, KeyRange keys, std::size_t vectors, float* scores,
+                                             float* slopes) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  const auto one = simd::splat<Arch>(1.0F);
+  const auto k = simd::TanhConstants<Arch>::load();
   const auto c = simd::splat<Arch>(cap);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
     for (std::size_t v = 0; v < vectors; ++v) {
       const std::size_t at = j * kScoreStride<Arch> + v * kW;
-      const auto t = simd::load<Arch>(capped + at) / c;
-      simd::store<Arch>(slopes + at, (one - t) * (one + t));
+      const auto capped = simd::tanh_and_slope<Arch>(c, simd::load<Arch>(scores + at), k);
+      simd::store<Arch>(scores + at, capped.tanh);
+      simd::store<Arch>(slopes + at, capped.slope);
     }
   }
 }

@@ -210,10 +210,21 @@ struct WorkspaceShape {
   bool wide_query;  // query is not float32: the backward pass has its rows widened
 };
 
+/// Pieces of the kernels' arithmetic, for tests and benches.
+struct Probes {
+  /// a * b + c in every lane, as the kernels compute it; lane 0 comes back.
+  float (*madd)(float a, float b, float c);
+  /// exp(x) for x <= 0 as the softmax computes it, and tanh(x) as the softcap does; n numbers.
+  void (*exp)(const float* x, float* y, std::size_t n);
+  void (*tanh)(const float* x, float* y, std::size_t n);
+  /// Runs `steps` steps of independent multiply-adds held in registers; returns the number of FLOPs.
+  double (*peak_flops)(std::size_t steps);
+};
+
 struct KernelTable {
   const char* name;
   std::size_t width;           // float32 lanes of a vector
-  bool fused;                  // multiply-add rounds once (a claim; madd() shows it)
+  bool fused;                  // multiply-add rounds once (a claim; probes->madd() shows it)
   std::size_t rows_per_block;  // most query rows of one block
   std::size_t keys_per_tile;
 
@@ -253,13 +264,7 @@ struct KernelTable {
   /// One element of a tensor, widened.
   float (*read_element)(const void* data, DType dtype, std::size_t index);
 
-  /// a * b + c in every lane, as the kernels compute it; lane 0 comes back. For tests.
-  float (*madd)(float a, float b, float c);
-  /// exp(x) for x <= 0 as the softmax computes it, and tanh(x) as the softcap does; n numbers. For tests.
-  void (*exp)(const float* x, float* y, std::size_t n);
-  void (*tanh)(const float* x, float* y, std::size_t n);
-  /// Runs `steps` steps of independent multiply-adds held in registers; returns the number of FLOPs. For benches.
-  double (*peak_flops)(std::size_t steps);
+  const Probes* probes;  // nullptr in WebAssembly, where nobody asks and every byte is downloaded
 };
 
 }  // namespace sdpa::kernels

@@ -13,6 +13,16 @@
 
 namespace sdpa::kernels {
 
+#if defined(__wasm__)
+template <class Arch>
+inline constexpr const Probes* kProbes = nullptr;
+#else
+template <class Arch>
+inline constexpr Probes kProbesOf{&madd_probe<Arch>, &exp_probe<Arch>, &tanh_probe<Arch>, &peak_flops<Arch>};
+template <class Arch>
+inline constexpr const Probes* kProbes = &kProbesOf<Arch>;
+#endif
+
 template <class Arch>
 constexpr KernelTable make_table(const char* name) {
   return {name,
@@ -38,10 +48,7 @@ constexpr KernelTable make_table(const char* name) {
           &linear_backward_head<Arch>,
           &normalize_rows<Arch>,
           &read_element,
-          &madd_probe<Arch>,
-          &exp_probe<Arch>,
-          &tanh_probe<Arch>,
-          &peak_flops<Arch>};
+          kProbes<Arch>};
 }
 
 }  // namespace sdpa::kernels

@@ -8,9 +8,9 @@
 // row sees nothing leaves its m, l and (alpha = 1 exactly) O as they were, bit for bit.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 
+#include "kernels/log.hpp"
 #include "kernels/mask.hpp"
 #include "kernels/tile_size.hpp"
 #include "simd/math.hpp"
@@ -18,9 +18,7 @@
 namespace sdpa::kernels {
 
 /// The log-sum-exp m + ln l of a row, -infinity where it has seen nothing.
-inline float log_sum_exp(float m, float l) {
-  return static_cast<float>(static_cast<double>(m) + std::log(static_cast<double>(l)));
-}
+inline float log_sum_exp(float m, float l) { return static_cast<float>(static_cast<double>(m) + log_of(l)); }
 
 /// The largest of the scores of keys [0, keys), kVectors vectors of rows, and of m: two chains a vector.
 template <class Arch, std::size_t kVectors>

@@ -56,7 +56,7 @@ void tanh_probe(const float* x, float* y, std::size_t n) {
   const auto t = simd::TanhConstants<Arch>::load();
   for (std::size_t i = 0; i < n; i += kW) {
     float lanes[kW] = {};
-    for (std::size_t j = 0; j < kW && i + j < n; ++j) lanes[j] = x[i + j];
+    for (std::size_t j = 0; j < kW && i + j < n; ++j) lanes[j] = x[i + j] * static_cast<float>(simd::kTanhUnit);
     simd::store<Arch>(lanes, simd::tanh_times<Arch>(simd::splat<Arch>(1.0F), simd::load<Arch>(lanes), t));
     for (std::size_t j = 0; j < kW && i + j < n; ++j) y[i + j] = lanes[j];
   }

@@ -23,14 +23,14 @@ namespace sdpa::kernels {
 
 struct ScoreMod {
   double query_factor;  // a power of two (or 0), times which the queries are packed
-  float score_factor;   // times which the product is stored
+  float score_factor;   // times which the product is stored; in the unit of tanh_times() where there is a softcap
   float cap;            // 0 = no softcap
 };
 
 inline ScoreMod make_score_mod(double scale, double softcap) {
   // A cap beyond float32 caps no float32 score.
   const bool capped = softcap != 0.0 && softcap <= std::numeric_limits<float>::max();
-  const double factor = capped ? scale / softcap : scale;
+  const double factor = capped ? scale / softcap * simd::kTanhUnit : scale;
   const float cap = capped ? static_cast<float>(softcap) : 0.0F;
   // A cap below float32 leaves no difference between scores.
   if (factor == 0.0 || (capped && cap == 0.0F)) return {0.0, 1.0F, 0.0F};

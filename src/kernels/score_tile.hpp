@@ -33,16 +33,23 @@ KeyTile load_key_tile(const AttentionBlock& block, KeyRange tile, KeyRange seen,
   return {data, stride, seen.begin, load_key_scales(block, begin, seen.size(), scales)};
 }
 
-/// Scores of keys `keys` (counted from the tile's first) for one panel, softcap applied. `queries` are the block's,
-/// packed.
+/// Products of keys `keys` (counted from the tile's first) for one panel, what apply_softcap() takes or, without one,
+/// scores. `queries` are the block's, packed.
 template <class Arch>
-void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
-                   const Panel& panel, const float* queries, KeysAndValuesAhead ahead, float* scores) {
+void uncapped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
+                     const Panel& panel, const float* queries, KeysAndValuesAhead ahead, float* scores) {
   const float* from = key.data + (keys.begin - key.first) * key.stride;
   const float* packed = queries + panel.first * block.head_dim;
   float* to = scores + keys.begin * kScoreStride<Arch>;
   qk_panel_of<Arch>(panel.vectors, from, key.stride, keys.size(), packed, block.head_dim, mod.score_factor, ahead, to);
   if (key.scales != nullptr) scale_keys<Arch>(keys, panel.vectors, key.scales + (keys.begin - key.first), scores);
+}
+
+/// The same, softcap applied.
+template <class Arch>
+void capped_scores(const AttentionBlock& block, const ScoreMod& mod, const KeyTile& key, KeyRange keys,
+                   const Panel& panel, const float* queries, KeysAndValuesAhead ahead, float* scores) {
+  uncapped_scores<Arch>(block, mod, key, keys, panel, queries, ahead, scores);
   if (mod.cap != 0.0F) apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
 }
 

@@ -32,14 +32,14 @@ template <class Arch>
 struct TileSize {
   static constexpr std::size_t kMr =
       Arch::kFused ? 6 : 4;               // V8 leaves 15 of 16 x86 registers: 12 + 2 + 1, or 8 + 2 + 1 + 1
-  static constexpr std::size_t kBr = 56;  // room for a 7x7 window; K and V are read once per block
+  static constexpr std::size_t kBr = 64;  // room for a 7x7 window and a block mask's tile; K, V are read once per block
 };
 
 // Without vectors every lane is a register of its own.
 template <>
 struct TileSize<simd::Scalar> {
   static constexpr std::size_t kMr = 2;
-  static constexpr std::size_t kBr = 56;
+  static constexpr std::size_t kBr = 64;
 };
 
 template <>
@@ -51,19 +51,17 @@ struct TileSize<simd::Avx512> {
 template <>
 struct TileSize<simd::Neon64> {
   static constexpr std::size_t kMr = 8;  // 16 + 2 + 1 of 32 registers
-  static constexpr std::size_t kBr = 56;
+  static constexpr std::size_t kBr = 64;
 };
 
-constexpr std::size_t score_stride(std::size_t rows) {
-  // Keys a multiple of 256 bytes apart would share a few sets of the first-level cache: a line more spreads them.
-  constexpr std::size_t kLine = 16;
-  return rows % (4 * kLine) == 0 ? rows + kLine : rows;
-}
+// Keys a multiple of 256 bytes apart would share a few sets of the first-level cache: a vector more spreads them.
+constexpr std::size_t score_stride(std::size_t rows, std::size_t width) { return rows % 64 == 0 ? rows + width : rows; }
 
 // Floats between two keys of a score tile [key][row]: a constant, so that a register tile stores with immediate
 // offsets.
 template <class Arch>
-inline constexpr std::size_t kScoreStride = score_stride(round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>));
+inline constexpr std::size_t kScoreStride = score_stride(round_up(TileSize<Arch>::kBr, kNr* simd::kWidth<Arch>),
+                                                         simd::kWidth<Arch>);
 
 // Columns of the accumulator that lie together, [column block][row][kColumnBlock], for the same reason.
 template <class Arch>

@@ -92,7 +92,6 @@ test('flash-attention 2 and 3: packed sequences', async () => {
   await sweep('flash-attention 2 and 3, packed sequences', drawOptions({ lengths, headDim }, options, 3), {
     sample: 12,
     run,
-    factor: ({ softcap }) => (softcap ? 3 : 2),
     cost: ({ lengths: [L, S], headDim: D }) => (L * S * D) / 3e6,
   });
 });

@@ -37,8 +37,6 @@ constexpr double kOverhead = 2e5;
 constexpr double kScalar = 2e6;
 constexpr double kTwoKernels = 5e8;
 
-// flash-attention 3 and 4 have this factor where there is a softcap.
-constexpr double kSoftcapFactor = 3;
 constexpr double kFactor = 2;
 
 constexpr double kUnitRoundoff = 0x1p-24;
@@ -90,8 +88,6 @@ std::string describe(const Setting& setting, const Problem& problem) {
   if (setting.page_size > 0) text += " pages:" + std::to_string(setting.page_size);
   return text;
 }
-
-double factor_of(const Setting& setting) { return setting.softcap > 0 ? kSoftcapFactor : kFactor; }
 
 // How many times a setting is called, with other numbers each time.
 std::size_t repeats_of(const Setting& setting, std::size_t rows) {
@@ -185,7 +181,7 @@ void Grid::run_setting(std::size_t index, const Setting& setting) {
   std::vector<Errors> errors(kernels.size());
   std::string name;
   const auto too_large = [&] {
-    return std::any_of(errors.begin(), errors.end(), [&](const Errors& e) { return !acceptable(setting, e); });
+    return std::any_of(errors.begin(), errors.end(), [&](const Errors& e) { return !acceptable(e); });
   };
   std::size_t enough = 1;
   std::size_t most = 1;
@@ -216,10 +212,9 @@ void Grid::run_setting(std::size_t index, const Setting& setting) {
 
 double Grid::absolute(const Errors& e) const { return absolute_ == Absolute::kRounding ? e.rounding : 0; }
 
-bool Grid::acceptable(const Setting& setting, const Errors& e) const {
-  const double factor = factor_of(setting);
-  return e.out <= factor * e.plain_out + absolute(e) &&
-         e.lse <= factor * e.plain_lse + 4 * kUnitRoundoff * e.largest_lse;
+bool Grid::acceptable(const Errors& e) const {
+  return e.out <= kFactor * e.plain_out + absolute(e) &&
+         e.lse <= kFactor * e.plain_lse + 4 * kUnitRoundoff * e.largest_lse;
 }
 
 void Grid::judge(const Setting& setting, const Errors& e, const std::string& name) {
@@ -229,7 +224,7 @@ void Grid::judge(const Setting& setting, const Errors& e, const std::string& nam
     worst = ratio;
     if (worst >= std::max(worst_, worst_capped_)) worst_name_ = name;
   }
-  if (acceptable(setting, e) || ++failures_ > kMostMessages) return;
+  if (acceptable(e) || ++failures_ > kMostMessages) return;
   ADD_FAILURE() << table_ << ' ' << name << "\n  out: error " << e.out << " at " << e.where << ", plain float32 "
                 << e.plain_out << "\n  lse: error " << e.lse << ", plain float32 " << e.plain_lse;
 }

@@ -46,7 +46,7 @@ class Grid {
   std::vector<std::size_t> sample() const;
   void run_setting(std::size_t index, const Setting& setting);
   double absolute(const Errors& errors) const;
-  bool acceptable(const Setting& setting, const Errors& errors) const;
+  bool acceptable(const Errors& errors) const;
   void judge(const Setting& setting, const Errors& errors, const std::string& name);
 
   std::string table_;

@@ -86,6 +86,21 @@ TEST_P(AttentionReproducibility, ARowUnderAWindowHasTheSameBitsWhereverItsBlockB
   }
 }
 
+TEST_P(AttentionReproducibility, ARowUnderABlockMaskHasTheSameBitsWhereverItsCallBegins) {
+  // Blocks of rows begin where tiles of the mask do, so that the first of a call is a short one.
+  Random random(5);
+  Problem p = make_problem({.seqlen_q = 330, .seqlen_kv = 400, .head_dim = 13});
+  p.block_mask = random_block_mask(random, {1, 1, p.seqlen_q, p.seqlen_kv});
+  const Actual whole = run(p);
+  for (const std::size_t count : {1, 65, 129, 200}) {
+    for (std::size_t first = 0; first + count <= p.seqlen_q; first += 37) {
+      const Actual part = run(query_rows(p, first, count));
+      ASSERT_TRUE(same_bits(rows_of(whole.out, p, first, count, p.head_dim_v), part.out)) << first << '+' << count;
+      ASSERT_TRUE(same_bits(rows_of(whole.lse, p, first, count, 1), part.lse)) << first << '+' << count;
+    }
+  }
+}
+
 TEST_P(AttentionReproducibility, AHeadAloneGivesTheBitsThatItHasInABatch) {
   for (std::uint64_t seed = 101; seed <= 140; ++seed) {
     const Problem p = random_problem(seed);

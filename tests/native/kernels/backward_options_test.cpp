@@ -107,6 +107,44 @@ TEST(BackwardOptionsOfTheCall, TheGradientOfTheLogSumExpCounts) {
   }
 }
 
+TEST(BackwardOptionsOfTheCall, TheSlopeOfASoftcapIsRightWhereTheCapIsNear) {
+  // One query of 1 and two keys for each slope: the gradient of a key is that of its score. Of 1 - tanh^2 float32 has
+  // two digits left at 6 caps, and none at 9.
+  for (const double caps : {0.01, 0.5, 2.0, 4.0, 6.0, 9.0}) {
+    Problem p = make_problem({.seqlen_q = 1, .seqlen_kv = 2, .head_dim = 1});
+    p.scale = 1;
+    p.softcap = 1.5;
+    p.query = {1};
+    p.key = {static_cast<float>(caps * p.softcap), static_cast<float>(-0.9 * caps * p.softcap)};
+    p.value = {1, -2};
+    Upstream upstream = random_upstream(p);
+    upstream.d_out = {1};
+    upstream.d_lse.clear();
+    const ExpectedGradients truth = expected_gradients(p, upstream);
+    for (const KernelTable* table : every_kernel()) {
+      SCOPED_TRACE(table->name);
+      const Gradients<float> actual = run_backward(*table, p, upstream);
+      for (std::size_t j = 0; j < 2; ++j) {
+        EXPECT_NEAR(actual.key[j] / truth.exact.key[j], 1, 1e-6 + 3e-7 * caps) << caps;
+      }
+    }
+  }
+}
+
+TEST(BackwardOptionsOfTheCall, NothingFlowsThroughASoftcapFarBeyondTheCap) {
+  for (const float size : {40.0F, 1e10F, 1e19F, 1e30F}) {
+    Problem p = make_problem({.seqlen_q = 1, .seqlen_kv = 2, .head_dim = 1});
+    p.scale = 1;
+    p.softcap = 1;
+    p.query = {size};
+    p.key = {size, -size};
+    for (const KernelTable* table : every_kernel()) {
+      const Gradients<float> actual = run_backward(*table, p, random_upstream(p));
+      for (const float gradient : {actual.query[0], actual.key[0], actual.key[1]}) EXPECT_EQ(gradient, 0.0F) << size;
+    }
+  }
+}
+
 TEST(BackwardOptionsOfTheCall, ABiasOfAnyShapeHasTheSumsOverItsRepeatedDimensions) {
   for (const KernelTable* table : every_kernel()) {
     for (unsigned repeated = 0; repeated < 16; ++repeated) {
