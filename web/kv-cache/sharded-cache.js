@@ -74,7 +74,10 @@ export class ShardedKVCache {
    * @returns {Promise<void>} rejects with `out-of-memory` where it could not be; so does every other call then
    */
   get ready() {
-    return this.#run((group) => group.created);
+    const ready = this.#run((group) => group.created);
+    // Who looks and does not await hears of it from the other calls, not as an unhandled rejection.
+    ready.catch(() => {});
+    return ready;
   }
 
   /**

@@ -1,4 +1,4 @@
-// Every case distilled from a public bug report, through `sdpa.attention`.
+// Every case distilled from a public bug report, through `sdpa.attention` and, where it has gradients, `sdpa.attentionBackward`.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { AttentionError } from 'sdpa';
@@ -52,7 +52,7 @@ describe('cases/bugs', () => {
       checkForward(read);
     });
     if (read.backward) {
-      test(`${read.name}: gradients`, { skip: 'this version computes no gradients' }, () => {});
+      test(`${read.name}: gradients`, () => checkGradients(read));
     }
   }
 
@@ -77,6 +77,20 @@ function checkForward(read) {
   if (read.expectedLse) {
     assert.deepEqual(full.lse.shape, read.expectedLse.shape);
     assertClose('lse', full.lse.data, numbers(read.expectedLse), bound);
+  }
+}
+
+function checkGradients(read) {
+  const bound = (want) => read.tolerance * (1 + Math.abs(want));
+  const { dOut, ...wanted } = read.backward;
+  assertKnown(read.name, Object.keys(wanted), ['dQ', 'dK', 'dV']);
+  const { query, key, value, options } = toCall(read);
+  const forward = sdpa.attention(query, key, value, { ...options, returnLse: true });
+  const given = { ...forward, dOut: toTensor(dOut) };
+  const { dQuery, dKey, dValue } = sdpa.attentionBackward(query, key, value, given, options);
+  for (const [name, tensor] of Object.entries({ dQ: dQuery, dK: dKey, dV: dValue })) {
+    assert.deepEqual(tensor.shape, wanted[name].shape);
+    assertClose(name, tensor.data, numbers(wanted[name]), bound);
   }
 }
 

@@ -125,6 +125,7 @@ test('where there is no memory at first, ready and every call say so, and the ot
   for (let i = 0; i < 5; i++) {
     const cache = sdpa.createShardedKVCache({ ...uneven, capacity: 2700 });
     const key = tokens(1);
+    void [cache.ready, cache.ready]; // a look that is not awaited is no unhandled rejection
     const appended = assertRejects(cache.append(key, key), 'out-of-memory', /1 x 2700 tokens/);
     await assertRejects(cache.ready, 'out-of-memory', /1 x 2700 tokens/);
     await appended;
