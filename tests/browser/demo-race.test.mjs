@@ -112,7 +112,7 @@ browserTest('Stop ends a long race, and the next one is right', async () => {
     });
     await section.getByRole('button', { name: 'Stop' }).click();
     await section.locator('.status', { hasText: 'Stopped.' }).waitFor();
-    await section.getByLabel('Tokens').focus();
+    await section.getByRole('slider', { name: 'Tokens', exact: true }).focus();
     await page.keyboard.press('Home');
     await section.getByRole('button', { name: 'Race', exact: true }).click();
     await drawn(page, 'race', '1024');
