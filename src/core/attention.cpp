@@ -4,7 +4,6 @@
 #include "sdpa/attention.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
@@ -51,10 +50,8 @@ Status attention(const kernels::KernelTable& table, const AttentionTensors& tens
   if (status.ok()) status = make_plan(table, tensors, options, plan);
   if (!status.ok()) return status;
   if (tensors.out.extent(0) == 0 || tensors.out.extent(1) == 0 || tensors.out.extent(2) == 0) return StatusCode::kOk;
-  if (workspace.size() < plan.bytes() ||
-      reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
-    return StatusCode::kWorkspaceTooSmall;
-  }
+  const Status room = validate_workspace(workspace, plan.bytes());
+  if (!room.ok()) return room;
   run(table, tensors, options, plan, workspace.data());
   return StatusCode::kOk;
 }

@@ -2,12 +2,12 @@
 // blocks of rows under a tile. dK and dV are finished tile by tile; dQ and the gradient of the bias are added to.
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 #include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
 #include "core/exp.hpp"
+#include "core/validate.hpp"
 #include "core/validate_backward.hpp"
 #include "sdpa/gradients.hpp"
 
@@ -229,10 +229,8 @@ Status attention_backward(const kernels::KernelTable& table, const BackwardTenso
   const Status status = validate_backward(tensors, options);
   if (!status.ok()) return status;
   const Plan plan = make_plan(table, tensors);
-  if (workspace.size() < plan.bytes() ||
-      reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
-    return StatusCode::kWorkspaceTooSmall;
-  }
+  const Status room = validate_workspace(workspace, plan.bytes());
+  if (!room.ok()) return room;
   Driver(table, tensors, options, plan, workspace.data()).run();
   return StatusCode::kOk;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/dispatch.hpp"
+#include "core/validate.hpp"
 
 namespace sdpa::core {
 namespace {
@@ -101,9 +102,8 @@ Status gemm(const kernels::KernelTable& table, const GemmArguments& g, std::span
   const WorkspaceSize size = gemm_workspace_bytes(table, g);
   if (!size.status.ok()) return size.status;
   if (g.rows == 0 || g.columns == 0) return StatusCode::kOk;
-  if (workspace.size() < size.bytes || reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
-    return StatusCode::kWorkspaceTooSmall;
-  }
+  const Status room = validate_workspace(workspace, size.bytes);
+  if (!room.ok()) return room;
   table.gemm(call_of(g), reinterpret_cast<float*>(workspace.data()));
   return StatusCode::kOk;
 }

@@ -2,6 +2,7 @@
 
 #include "core/dispatch.hpp"
 #include "core/linear_plan.hpp"
+#include "core/validate.hpp"
 
 namespace sdpa::core {
 

@@ -3,6 +3,7 @@
 #include "core/dispatch.hpp"
 #include "core/extents.hpp"
 #include "core/linear_plan.hpp"
+#include "core/validate.hpp"
 #include "sdpa/linear.hpp"
 
 namespace sdpa::core {

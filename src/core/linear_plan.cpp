@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 #include "core/extents.hpp"
@@ -144,11 +143,6 @@ bool workspace_fits(const kernels::LinearShape& shape, double times, double more
   const double chunk = static_cast<double>(shape.chunk) * (3 + 2 * static_cast<double>(shape.readers));
   const double bytes = (times * row * (chunk + row) + more) * sizeof(float);
   return bytes <= static_cast<double>(std::numeric_limits<std::size_t>::max());
-}
-
-Status validate_workspace(std::span<std::byte> workspace, std::size_t bytes) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment == 0;
-  return workspace.size() < bytes || !aligned ? StatusCode::kWorkspaceTooSmall : StatusCode::kOk;
 }
 
 }  // namespace sdpa::core

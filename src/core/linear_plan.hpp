@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include "core/extents.hpp"
 #include "kernels/kernel_table.hpp"
@@ -53,8 +52,5 @@ std::size_t first_reader(const LinearSizes& sizes, std::size_t state);
 
 /// Whether a workspace of `times` that of a forward call, generously, and `more` floats has an address.
 bool workspace_fits(const kernels::LinearShape& shape, double times, double more);
-
-/// A workspace of so many bytes, or that it is too small.
-Status validate_workspace(std::span<std::byte> workspace, std::size_t bytes);
 
 }  // namespace sdpa::core

@@ -160,4 +160,9 @@ Status validate(const AttentionTensors& tensors, const AttentionOptions& options
   return status.ok() ? validate_options(tensors, options) : status;
 }
 
+Status validate_workspace(std::span<std::byte> workspace, std::size_t bytes) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment == 0;
+  return workspace.size() < bytes || !aligned ? StatusCode::kWorkspaceTooSmall : StatusCode::kOk;
+}
+
 }  // namespace sdpa::core

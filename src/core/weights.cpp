@@ -10,6 +10,7 @@
 #include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
 #include "core/plan.hpp"
+#include "core/validate.hpp"
 #include "core/weights_plan.hpp"
 
 namespace sdpa::core {
@@ -215,10 +216,8 @@ Status attention_weights(const kernels::KernelTable& table, const WeightsTensors
   Status status = validate_weights(tensors, request, options);
   if (status.ok()) status = make_weights_plan(table, tensors, request, plan);
   if (!status.ok() || tensors.query.extent(0) == 0 || tensors.query.extent(1) == 0) return status;
-  if (workspace.size() < plan.bytes() ||
-      reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
-    return StatusCode::kWorkspaceTooSmall;
-  }
+  const Status room = validate_workspace(workspace, plan.bytes());
+  if (!room.ok()) return room;
   Driver(table, tensors, request, options, plan, workspace.data()).run();
   return StatusCode::kOk;
 }

@@ -173,10 +173,8 @@ Status window_attention(const kernels::KernelTable& table, const AttentionTensor
   Status status = validate_windows(tensors, windows, options);
   if (status.ok()) status = make_window_plan(table, tensors, windows, plan);
   if (!status.ok()) return status;
-  if (workspace.size() < plan.bytes() ||
-      reinterpret_cast<std::uintptr_t>(workspace.data()) % kWorkspaceAlignment != 0) {
-    return StatusCode::kWorkspaceTooSmall;
-  }
+  const Status room = validate_workspace(workspace, plan.bytes());
+  if (!room.ok()) return room;
   WindowRun(table, tensors, windows, options, plan, workspace.data()).run();
   return StatusCode::kOk;
 }
