@@ -1,7 +1,6 @@
 // The driver of the backward pass: units of one key head with the query heads that share it, tiles of keys in a unit,
 // blocks of rows under a tile. dK and dV are finished tile by tile; dQ and the gradient of the bias are added to.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "core/block_builder.hpp"
@@ -65,7 +64,7 @@ class Driver {
     bias_part_ =
         plan.bias_bytes == 0 ? nullptr : reinterpret_cast<float*>(workspace + plan.bounds_bytes + plan.delta_bytes);
     memory_ = reinterpret_cast<float*>(workspace + plan.bounds_bytes + plan.delta_bytes + plan.bias_bytes);
-    scale_ = o_.scale.value_or(1.0 / std::sqrt(static_cast<double>(t_.query.extent(3))));
+    scale_ = scale_of(o_, t_.query.extent(3));
   }
 
   void run() {

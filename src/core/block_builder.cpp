@@ -31,11 +31,15 @@ const float* per_head(const PerHead& numbers, std::size_t b, std::size_t h) {
   return numbers.data == nullptr ? nullptr : numbers.data + b * numbers.batch_stride + h;
 }
 
+}  // namespace
+
+double scale_of(const AttentionOptions& options, std::size_t head_dim) {
+  return options.scale.value_or(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
+
 const char* rows_from(const InputView& view, std::size_t b, std::size_t h, std::size_t first) {
   return static_cast<const char*>(view.head(b, h)) + first * view.stride(2) * size_of(view.dtype());
 }
-
-}  // namespace
 
 BlockBuilder::BlockBuilder(const kernels::KernelTable& table, const AttentionTensors& tensors,
                            const AttentionOptions& options, std::byte* memory)
@@ -62,7 +66,7 @@ kernels::AttentionBlock BlockBuilder::build(const RowRules& rules, const Place& 
   block.num_keys = t_.key.extent(2);
   block.head_dim = t_.query.extent(3);
   block.head_dim_v = t_.value.extent(3);
-  block.scale = o_.scale.value_or(1.0 / std::sqrt(static_cast<double>(block.head_dim)));
+  block.scale = scale_of(o_, block.head_dim);
   block.softcap = o_.softcap;
   block.streams = streams_;
   return block;

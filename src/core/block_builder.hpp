@@ -10,6 +10,12 @@
 
 namespace sdpa::core {
 
+/// What scores are times.
+double scale_of(const AttentionOptions& options, std::size_t head_dim);
+
+/// Where row `first` of a head lies.
+const char* rows_from(const InputView& view, std::size_t b, std::size_t h, std::size_t first);
+
 /// Rows [first, first + rows) of query heads [h, h + heads) of batch entry b, which share key head g.
 struct Place {
   std::size_t b, g, h, heads, first, rows;

@@ -1,4 +1,4 @@
-// Questions about sizes and strides that several validations ask.
+// Questions about types, sizes and strides that several validations ask.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,11 @@
 #include "sdpa/tensor_view.hpp"
 
 namespace sdpa::core {
+
+/// Types of any input; int8 needs the scales of a cache.
+constexpr bool is_float(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
 
 constexpr bool is_empty(const Extents& extents) {
   return extents[0] == 0 || extents[1] == 0 || extents[2] == 0 || extents[3] == 0;

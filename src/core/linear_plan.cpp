@@ -9,8 +9,6 @@
 namespace sdpa::core {
 namespace {
 
-bool is_float(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
-
 Status validate_view(const InputView& view) {
   if (!is_float(view.dtype())) return StatusCode::kInvalidDtype;
   if (is_missing(view)) return StatusCode::kMissingTensor;

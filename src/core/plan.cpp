@@ -1,7 +1,6 @@
 #include "core/plan.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/block_builder.hpp"
 
@@ -13,17 +12,14 @@ namespace {
 std::size_t rows_per_block(const kernels::KernelTable& table, std::size_t seqlen_q) {
   if (seqlen_q <= table.rows_per_block) return seqlen_q;
   const std::size_t usual = usual_block_rows(table);
-  const std::size_t blocks = (seqlen_q + usual - 1) / usual;
-  return std::min(table.rows_per_block, kernels::round_up((seqlen_q + blocks - 1) / blocks, 2 * table.width));
+  return std::min(table.rows_per_block, kernels::round_up(even_share(seqlen_q, usual), 2 * table.width));
 }
 
 // Decode has one row or a few and many query heads to a key head: stacked, they read the cache once. Groups are cut
 // evenly.
 std::size_t heads_per_block(const kernels::KernelTable& table, std::size_t seqlen_q, std::size_t group) {
   if (group <= 1 || seqlen_q == 0 || seqlen_q > table.rows_per_block / 2) return 1;
-  const std::size_t fit = table.rows_per_block / seqlen_q;
-  const std::size_t blocks = (group + fit - 1) / fit;
-  return (group + blocks - 1) / blocks;
+  return even_share(group, table.rows_per_block / seqlen_q);
 }
 
 }  // namespace
@@ -39,10 +35,7 @@ Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tens
   const kernels::WorkspaceShape shape{tensors.query.extent(3), tensors.value.extent(3),
                                       pieces || tensors.key.dtype() != DType::kFloat32,
                                       pieces || tensors.value.dtype() != DType::kFloat32, false};
-  // The kernel's pieces are a few hundred rows of either head size.
-  constexpr std::size_t kMostRows = 4096;
-  const std::size_t limit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
-  if (shape.head_dim > limit - shape.head_dim_v || shape.head_dim_v > limit) return StatusCode::kSizeOverflow;
+  if (!head_sizes_fit(shape.head_dim, shape.head_dim_v)) return StatusCode::kSizeOverflow;
   const std::size_t seqlen_q = tensors.query.extent(2);
   plan.rows_per_block = rows_per_block(table, seqlen_q);
   if (options.block_mask.tiles != nullptr && seqlen_q > table.rows_per_block) {

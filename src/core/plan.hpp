@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "kernels/kernel_table.hpp"
 #include "sdpa/attention.hpp"
@@ -24,6 +25,19 @@ struct AttentionPlan {
 
 /// Rows of a block where there are more than one block holds: whole panels of two vectors.
 std::size_t usual_block_rows(const kernels::KernelTable& table);
+
+/// The largest of parts that are as even as can be, none above `most`; 1 <= n.
+constexpr std::size_t even_share(std::size_t n, std::size_t most) {
+  const std::size_t parts = (n + most - 1) / most;
+  return (n + parts - 1) / parts;
+}
+
+/// Whether the kernel's pieces, a few hundred rows of either head size, fit std::size_t.
+constexpr bool head_sizes_fit(std::size_t head_dim, std::size_t head_dim_v) {
+  constexpr std::size_t kMostRows = 4096;
+  constexpr std::size_t kLimit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
+  return head_dim_v <= kLimit && head_dim <= kLimit - head_dim_v;
+}
 
 /// Arguments have passed validate(). kSizeOverflow where the workspace does not fit std::size_t.
 Status make_plan(const kernels::KernelTable& table, const AttentionTensors& tensors, const AttentionOptions& options,

@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::int64_t kOffsetLimit = std::int64_t{1} << 31;
 
-// Types of any input; int8 needs the scales of a cache.
-bool is_dtype(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
-
 bool broadcasts(const Extents& extents, const Extents& full) {
   for (std::size_t r = 0; r < 4; ++r) {
     if (extents[r] != 1 && extents[r] != full[r]) return false;
@@ -31,7 +28,7 @@ bool lengths_are_valid(std::span<const std::int32_t> lengths, std::size_t batch,
   return true;
 }
 
-bool is_stored_dtype(DType dtype) { return is_dtype(dtype) || dtype == DType::kInt8; }
+bool is_stored_dtype(DType dtype) { return is_float(dtype) || dtype == DType::kInt8; }
 
 // What a cache says of its own rows. It made them, so its pages are not walked.
 Status validate_map(const AttentionTensors& t) {
@@ -54,7 +51,7 @@ Status validate_map(const AttentionTensors& t) {
 
 Status validate_shapes(const AttentionTensors& t) {
   const auto &q = t.query, &k = t.key, &v = t.value;
-  if (!is_dtype(q.dtype()) || !is_stored_dtype(k.dtype()) || !is_stored_dtype(v.dtype())) {
+  if (!is_float(q.dtype()) || !is_stored_dtype(k.dtype()) || !is_stored_dtype(v.dtype())) {
     return StatusCode::kInvalidDtype;
   }
   if (k.extent(0) != q.extent(0) || v.extent(0) != q.extent(0)) return StatusCode::kBatchMismatch;
@@ -125,7 +122,7 @@ Status validate_options(const AttentionTensors& t, const AttentionOptions& o) {
   const Extents full{batch, t.query.extent(1), seqlen_q, seqlen_kv};
   if (o.mask.data_handle() != nullptr && !broadcasts(o.mask.extents(), full)) return StatusCode::kMaskShape;
   if (o.bias.data_handle() != nullptr) {
-    if (!is_dtype(o.bias.dtype())) return StatusCode::kInvalidDtype;
+    if (!is_float(o.bias.dtype())) return StatusCode::kInvalidDtype;
     if (!broadcasts(o.bias.extents(), full)) return StatusCode::kBiasShape;
   }
   if (o.scale.has_value() && !std::isfinite(*o.scale)) return StatusCode::kInvalidScale;

@@ -7,6 +7,7 @@
 
 #include "core/block_builder.hpp"
 #include "core/extents.hpp"
+#include "core/plan.hpp"
 #include "core/validate.hpp"
 
 namespace sdpa::core {
@@ -122,9 +123,7 @@ Status validate_weights(const WeightsTensors& t, const WeightsRequest& r, const 
 Status make_weights_plan(const kernels::KernelTable& table, const WeightsTensors& t, const WeightsRequest& r,
                          WeightsPlan& plan) {
   const std::size_t head_dim = t.query.extent(3);
-  // The kernel's pieces are a few hundred rows.
-  constexpr std::size_t kMostRows = 4096;
-  if (head_dim > std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows) return StatusCode::kSizeOverflow;
+  if (!head_sizes_fit(head_dim, 0)) return StatusCode::kSizeOverflow;
   const bool pieces = t.map.page_size != 0 || t.map.ring_size != 0;
   plan.bounds_bytes = BlockBuilder::bytes_for(table);
   plan.kernel_bytes =

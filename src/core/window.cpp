@@ -4,10 +4,11 @@
 #include "sdpa/window.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
+#include "core/block_builder.hpp"
 #include "core/dispatch.hpp"
+#include "core/extents.hpp"
+#include "core/plan.hpp"
 #include "core/validate.hpp"
 
 namespace sdpa::core {
@@ -48,11 +49,6 @@ struct WindowPlan {
   std::size_t bytes() const { return bounds_bytes + kernel_bytes; }
 };
 
-std::size_t even_share(std::size_t n, std::size_t most) {
-  const std::size_t parts = (n + most - 1) / most;
-  return (n + parts - 1) / parts;
-}
-
 Status make_window_plan(const kernels::KernelTable& table, const AttentionTensors& t, const Windows& w,
                         WindowPlan& plan) {
   const std::size_t most = table.rows_per_block;
@@ -61,11 +57,9 @@ Status make_window_plan(const kernels::KernelTable& table, const AttentionTensor
   // The intervals of the rows, and the pages.
   plan.bounds_bytes =
       kernels::round_up(2 * most * sizeof(std::size_t) + w.height * sizeof(std::int32_t), kWorkspaceAlignment);
-  constexpr std::size_t kMostRows = 4096;  // the kernel's pieces are a few hundred rows of either head size
-  const std::size_t limit = std::numeric_limits<std::size_t>::max() / sizeof(float) / kMostRows;
   const std::size_t head_dim = t.query.extent(3);
   const std::size_t head_dim_v = t.value.extent(3);
-  if (head_dim > limit - head_dim_v || head_dim_v > limit) return StatusCode::kSizeOverflow;
+  if (!head_sizes_fit(head_dim, head_dim_v)) return StatusCode::kSizeOverflow;
   plan.kernel_bytes = table.workspace_floats({head_dim, head_dim_v, true, true, false}) * sizeof(float);
   return StatusCode::kOk;
 }
@@ -99,7 +93,7 @@ class WindowRun {
     block_.num_keys = tokens;
     block_.head_dim = t_.query.extent(3);
     block_.head_dim_v = t_.value.extent(3);
-    block_.scale = o_.scale.value_or(1.0 / std::sqrt(static_cast<double>(block_.head_dim)));
+    block_.scale = scale_of(o_, block_.head_dim);
     block_.softcap = o_.softcap;
     if (o_.bias.data_handle() != nullptr) {
       block_.bias = {nullptr, w_.width * tokens, tokens, 1};
@@ -123,17 +117,13 @@ class WindowRun {
   }
 
  private:
-  static const char* row(const InputView& view, std::size_t b, std::size_t h, std::size_t i) {
-    return static_cast<const char*>(view.head(b, h)) + i * view.stride(2) * size_of(view.dtype());
-  }
-
   void window(std::size_t b, std::size_t h, std::size_t g, std::size_t origin) {
-    block_.key.data = row(t_.key, b, g, origin);
-    block_.value.data = row(t_.value, b, g, origin);
+    block_.key.data = rows_from(t_.key, b, g, origin);
+    block_.value.data = rows_from(t_.value, b, g, origin);
     for (std::size_t y = 0; y < w_.height; y += plan_.lines) {
       for (std::size_t x = 0; x < w_.width; x += plan_.columns) {
         const std::size_t first = origin + y * w_.image_width + x;
-        block_.query.data = row(t_.query, b, h, first);
+        block_.query.data = rows_from(t_.query, b, h, first);
         block_.out = t_.out.data_handle() + t_.out.offset(b, h, first, 0);
         if (t_.lse.data_handle() != nullptr) block_.lse = t_.lse.data_handle() + t_.lse.offset(b, h, first, 0);
         if (o_.bias.data_handle() != nullptr) {
@@ -182,7 +172,7 @@ Status window_attention(const kernels::KernelTable& table, const AttentionTensor
 Status normalize_rows(const kernels::KernelTable& table, const InputView& from, const double* factors, float* to) {
   if (from.dtype() != DType::kFloat32 || from.stride(3) != 1) return StatusCode::kInvalidDtype;
   const auto [batch, heads, rows, columns] = from.extents();
-  if (batch * heads * rows * columns == 0) return StatusCode::kOk;
+  if (is_empty(from.extents())) return StatusCode::kOk;
   if (from.data_handle() == nullptr || to == nullptr) return StatusCode::kMissingTensor;
   for (std::size_t b = 0; b < batch; ++b) {
     for (std::size_t h = 0; h < heads; ++h) {
