@@ -10,7 +10,7 @@ WorkspaceSize linear_attention_workspace_bytes(const kernels::KernelTable& table
                                                const LinearOptions& options) {
   const LinearSizes sizes(tensors, options);
   Status status = validate_linear(tensors, options);
-  if (status.ok()) status = validate_out(tensors.out, sizes);
+  if (status.ok()) status = validate_result(tensors.out, sizes.out_extents(), StatusCode::kOutShape);
   if (!status.ok() || sizes.no_states()) return {status, 0};
   const kernels::LinearShape shape = linear_shape(table, tensors, options);
   if (!workspace_fits(shape, 1, 0)) return {StatusCode::kSizeOverflow, 0};

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "core/dispatch.hpp"
-#include "core/extents.hpp"
 #include "core/linear_plan.hpp"
 #include "core/validate.hpp"
 #include "sdpa/linear.hpp"
@@ -10,9 +9,7 @@ namespace sdpa::core {
 namespace {
 
 Status validate_gradient(const TensorView<float>& gradient, const Extents& extents) {
-  if (gradient.extents() != extents) return StatusCode::kGradientShape;
-  if (is_missing(gradient)) return StatusCode::kMissingTensor;
-  return columns_are_contiguous(gradient) ? StatusCode::kOk : StatusCode::kColumnStride;
+  return validate_result(gradient, extents, StatusCode::kGradientShape);
 }
 
 Status validate(const LinearTensors& t, const LinearGradients& g, const LinearOptions& o) {
@@ -20,7 +17,7 @@ Status validate(const LinearTensors& t, const LinearGradients& g, const LinearOp
   if (!status.ok()) return status;
   if (t.beta.data_handle() != nullptr) return StatusCode::kInvalidRequest;
   const LinearSizes s(t, o);
-  status = validate_out(g.d_out, s);
+  status = validate_result(g.d_out, s.out_extents(), StatusCode::kOutShape);
   if (status.ok()) status = validate_gradient(g.d_query, t.query.extents());
   if (status.ok()) status = validate_gradient(g.d_key, t.key.extents());
   if (status.ok()) status = validate_gradient(g.d_value, t.value.extents());
@@ -36,9 +33,7 @@ Status validate(const LinearTensors& t, const LinearGradients& g, const LinearOp
 kernels::LinearBackward backward_of(const LinearTensors& t, const LinearGradients& g, const LinearOptions& o,
                                     const kernels::LinearShape& shape, std::size_t b, std::size_t state) {
   const LinearSizes s(t, o);
-  const std::size_t at = (b * s.states + state) * s.head_dim * s.columns;
-  const std::size_t head = first_reader(s, state);
-  const std::size_t key_head = state / (s.states / s.key_heads);
+  const std::size_t at = s.state_offset(b, state);
   const bool steps = t.step.data_handle() != nullptr;
   kernels::LinearBackward call{};
   call.forward = linear_head(t, o, shape, b, state);
@@ -46,11 +41,11 @@ kernels::LinearBackward backward_of(const LinearTensors& t, const LinearGradient
   call.d_out_stride = g.d_out.stride(2);
   call.d_out_head_stride = g.d_out.stride(1);
   if (g.d_next_state != nullptr) call.d_state = g.d_next_state + at;
-  call.d_query = g.d_query.data_handle() + g.d_query.offset(b, head, 0, 0);
+  call.d_query = g.d_query.data_handle() + g.d_query.offset(b, s.first_reader(state), 0, 0);
   call.d_query_stride = g.d_query.stride(2);
   call.d_query_head_stride = g.d_query.stride(1);
   call.add_query = s.heads < s.states && state % (s.states / s.heads) != 0;
-  call.d_key = g.d_key.data_handle() + g.d_key.offset(b, key_head, 0, 0);
+  call.d_key = g.d_key.data_handle() + g.d_key.offset(b, s.key_head(state), 0, 0);
   call.d_key_stride = g.d_key.stride(2);
   call.add_key = state % (s.states / s.key_heads) != 0;
   call.d_value = g.d_value.data_handle() + g.d_value.offset(b, state, 0, 0);

@@ -102,19 +102,15 @@ kernels::LinearShape linear_shape(const kernels::KernelTable& table, const Linea
   return shape;
 }
 
-std::size_t first_reader(const LinearSizes& s, std::size_t state) {
-  return s.heads >= s.states ? state * s.readers : state / (s.states / s.heads);
-}
-
 kernels::LinearHead linear_head(const LinearTensors& t, const LinearOptions& o, const kernels::LinearShape& shape,
                                 std::size_t batch, std::size_t state) {
   const LinearSizes s(t, o);
-  const std::size_t at = (batch * s.states + state) * s.head_dim * s.columns;
+  const std::size_t at = s.state_offset(batch, state);
   const bool steps = t.step.data_handle() != nullptr;
   kernels::LinearHead h{};
   h.shape = shape;
-  h.query = rows_of(t.query, batch, first_reader(s, state));
-  h.key = rows_of(t.key, batch, state / (s.states / s.key_heads));
+  h.query = rows_of(t.query, batch, s.first_reader(state));
+  h.key = rows_of(t.key, batch, s.key_head(state));
   h.value = rows_of(t.value, batch, state);
   h.decay = rows_of(steps ? t.step : t.decay, batch, state);
   h.beta = rows_of(t.beta, batch, t.beta.extent(1) == 1 ? 0 : state);

@@ -26,17 +26,25 @@ struct LinearSizes {
   LinearSizes(const LinearTensors& tensors, const LinearOptions& options);
   Extents out_extents() const { return {batch, out_heads, queries, head_dim_v}; }
   bool no_states() const { return batch == 0 || states == 0; }
+  /// The key head that writes a state.
+  std::size_t key_head(std::size_t state) const { return state / (states / key_heads); }
+  /// The query head that reads a state first.
+  std::size_t first_reader(std::size_t state) const {
+    return heads >= states ? state * readers : state / (states / heads);
+  }
+  /// Floats before a state, where all of them lie one behind the other.
+  std::size_t state_offset(std::size_t b, std::size_t state) const { return (b * states + state) * head_dim * columns; }
 };
 
 /// Everything but out and the states.
 Status validate_linear(const LinearTensors& tensors, const LinearOptions& options);
 
-/// out, or what has its shape.
+/// out or a gradient, which have to have these extents: else `otherwise`.
 template <class View>
-Status validate_out(const View& out, const LinearSizes& sizes) {
-  if (out.extents() != sizes.out_extents()) return StatusCode::kOutShape;
-  if (is_missing(out)) return StatusCode::kMissingTensor;
-  return columns_are_contiguous(out) ? StatusCode::kOk : StatusCode::kColumnStride;
+Status validate_result(const View& result, const Extents& extents, StatusCode otherwise) {
+  if (result.extents() != extents) return otherwise;
+  if (is_missing(result)) return StatusCode::kMissingTensor;
+  return columns_are_contiguous(result) ? StatusCode::kOk : StatusCode::kColumnStride;
 }
 
 /// What the workspace depends on, for a call that is valid.
@@ -46,9 +54,6 @@ kernels::LinearShape linear_shape(const kernels::KernelTable& table, const Linea
 /// State `state` of batch entry `batch`.
 kernels::LinearHead linear_head(const LinearTensors& tensors, const LinearOptions& options,
                                 const kernels::LinearShape& shape, std::size_t batch, std::size_t state);
-
-/// The query head that reads a state first.
-std::size_t first_reader(const LinearSizes& sizes, std::size_t state);
 
 /// Whether a workspace of `times` that of a forward call, generously, and `more` floats has an address.
 bool workspace_fits(const kernels::LinearShape& shape, double times, double more);
