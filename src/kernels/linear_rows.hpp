@@ -65,15 +65,10 @@ SDPA_NOINLINE void decay_rows(float* x, std::size_t n) {
     const auto v = simd::load<Arch>(x + i);
     const auto rises = v > zero;
     const auto e = simd::exp_nonpositive<Arch>(xsimd::select(rises, zero - v, v), k);
-    // The polynomial of 2^r without its 1, where r is not reduced.
+    // Without the 1 of 2^r, where r is not reduced.
     const auto r = v * k.log2e;
-    auto p = simd::madd<Arch>(k.c6, r, k.c5);
-    p = simd::madd<Arch>(p, r, k.c4);
-    p = simd::madd<Arch>(p, r, k.c3);
-    p = simd::madd<Arch>(p, r, k.c2);
-    p = simd::madd<Arch>(p, r, k.c1);
     const auto slow = (r < zero) & (r > half);
-    simd::store<Arch>(x + i, xsimd::select(slow, p * r, xsimd::select(rises, k.one / e, e)));
+    simd::store<Arch>(x + i, xsimd::select(slow, simd::exp2_slope<Arch>(r, k) * r, xsimd::select(rises, k.one / e, e)));
   }
 }
 

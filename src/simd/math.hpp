@@ -33,6 +33,16 @@ struct ExpConstants {
   }
 };
 
+/// (2^r - 1) / r for |r| <= 1/2: the polynomial of 2^r without its 1, over r.
+template <class Arch>
+SDPA_INLINE Batch<Arch> exp2_slope(Batch<Arch> r, const ExpConstants<Arch>& k) {
+  auto p = madd<Arch>(k.c6, r, k.c5);
+  p = madd<Arch>(p, r, k.c4);
+  p = madd<Arch>(p, r, k.c3);
+  p = madd<Arch>(p, r, k.c2);
+  return madd<Arch>(p, r, k.c1);
+}
+
 /// exp(x) for x <= 0. Relative error at most 1.5e-7 + 1e-7 |x| where the result is above 2^-76; exactly 1 at 0; exactly
 /// 0 for x <= -69.3 (2^-100) and for -infinity, so that no product with a value is subnormal; NaN for NaN.
 ///
@@ -44,12 +54,7 @@ SDPA_INLINE Batch<Arch> exp_nonpositive(Batch<Arch> x, const ExpConstants<Arch>&
   const auto t = clamp_low<Arch>(x * k.log2e, k.low);
   const auto shifted = t + k.magic;
   const auto r = t - (shifted - k.magic);
-  auto p = madd<Arch>(k.c6, r, k.c5);
-  p = madd<Arch>(p, r, k.c4);
-  p = madd<Arch>(p, r, k.c3);
-  p = madd<Arch>(p, r, k.c2);
-  p = madd<Arch>(p, r, k.c1);
-  p = madd<Arch>(p, r, k.one);
+  const auto p = madd<Arch>(exp2_slope<Arch>(r, k), r, k.one);
   // A product, not an integer add to p: the bits of a NaN must stay a NaN whatever its payload.
   return madd<Arch>(p, exponent_from_low_bits<Arch>(shifted), k.flush);
 }
@@ -83,11 +88,7 @@ SDPA_INLINE Batch<Arch> exp_minus_one(Batch<Arch> t, const TanhConstants<Arch>& 
   const auto y = clamp_high<Arch>(xsimd::abs(t), k.limit);
   const auto shifted = y + k.exp.magic;
   const auto r = y - (shifted - k.exp.magic);
-  auto p = madd<Arch>(k.exp.c6, r, k.exp.c5);
-  p = madd<Arch>(p, r, k.exp.c4);
-  p = madd<Arch>(p, r, k.exp.c3);
-  p = madd<Arch>(p, r, k.exp.c2);
-  p = madd<Arch>(p, r, k.exp.c1);
+  const auto p = exp2_slope<Arch>(r, k.exp);
   const auto power = exponent_from_low_bits<Arch>(shifted);
   return madd<Arch>(p * r, power, power - k.exp.one);
 }
