@@ -68,6 +68,8 @@ class LinearGradient {
   enum class Role : unsigned char { kDivisors, kQueries, kValues, kKeys };
 
   bool decays() const { return shape_.decay_columns != 0; }
+  /// From a column of the key to the next among its decays: one decay may be that of all.
+  std::size_t decay_step() const { return shape_.decay_columns == 1 ? 0 : 1; }
 
   /// Gradients of out, as they are, or of what was divided.
   SDPA_NOINLINE void bring_d_out(const LinearSpan& span, bool raw) const {
@@ -108,9 +110,8 @@ class LinearGradient {
       c.value = by_value ? t_.query : w_.d_out;
       std::swap(c.writers, c.readers);
     }
-    const StatePlace rows{shape_.head_dim, t_.columns, t_.columns, 1};
     const StatePlace columns{t_.columns, shape_.head_dim, 1, t_.columns};
-    move_state<Arch>(w_.state, by_value ? columns : rows, c.columns, back ? b_.d_state : h_.state, nullptr);
+    move_state<Arch>(w_.state, by_value ? columns : t_.place(shape_), c.columns, back ? b_.d_state : h_.state, nullptr);
     run_chunks<Arch>(
         h_, c, w_.state, back ? h_.queries : h_.keys, back ? h_.keys : h_.queries, back,
         [&](const LinearSpan& span, bool writing, bool reading) {
@@ -194,7 +195,7 @@ class LinearGradient {
   /// q dq of one token, where the gradient of its decay will be.
   void begin_decay(const float* query, const float* d_query, const Token& token) const {
     float* to = b_.d_decay + token.row * b_.d_decay_stride;
-    const std::size_t step = shape_.decay_columns == 1 ? 0 : 1;
+    const std::size_t step = decay_step();
     if (token.reader == 0) std::fill_n(to, shape_.decay_columns, 0.0F);
     SDPA_NO_UNROLL
     for (std::size_t d = 0; d < shape_.head_dim; ++d) to[d * step] += query[d] * d_query[d];
@@ -202,7 +203,7 @@ class LinearGradient {
 
   /// S_T dS_T.
   void begin_totals() const {
-    const std::size_t step = shape_.decay_columns == 1 ? 0 : 1;
+    const std::size_t step = decay_step();
     std::fill_n(w_.totals, shape_.head_dim, 0.0);
     if (b_.d_state == nullptr) return;
     // The state lies in stripes of columns of the key.
@@ -221,7 +222,6 @@ class LinearGradient {
 
   /// The gradient of the first state: dS with the first token's decay, by a token that writes nothing.
   void end_state() const {
-    const StatePlace rows{shape_.head_dim, t_.columns, t_.columns, 1};
     if (decays() && h_.keys != 0) {
       bring_decays(h_, t_, {0, 1, false}, false);
       std::fill_n(w_.out, w_.out_wide, 0.0F);
@@ -232,12 +232,12 @@ class LinearGradient {
       c.beta = nullptr;
       linear_chunk<Arch>(c, w_.state);
     }
-    move_state<Arch>(w_.state, rows, t_.value_wide, nullptr, b_.d_first_state);
+    move_state<Arch>(w_.state, t_.place(shape_), t_.value_wide, nullptr, b_.d_first_state);
   }
 
   void end_decay(const float* key, const float* d_key, std::size_t row) const {
     float* to = b_.d_decay + row * b_.d_decay_stride;
-    const std::size_t step = shape_.decay_columns == 1 ? 0 : 1;
+    const std::size_t step = decay_step();
     SDPA_NO_UNROLL
     for (std::size_t d = 0; d < shape_.decay_columns; ++d) w_.totals[d] += to[d];
     SDPA_NO_UNROLL

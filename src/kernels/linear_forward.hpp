@@ -80,7 +80,7 @@ SDPA_NOINLINE void take_out(const LinearHead& h, const LinearWorkspace<Arch>& w,
 template <class Arch>
 void linear_head(const LinearHead& h, float* workspace) {
   const LinearWorkspace<Arch> w(h.shape, workspace);
-  const StatePlace place{h.shape.head_dim, w.tokens.columns, w.tokens.columns, 1};
+  const StatePlace place = w.tokens.place(h.shape);
   move_state<Arch>(w.state, place, w.tokens.value_wide, h.state, nullptr);
   run_chunks<Arch>(
       h, forward_chunk(h, w.tokens, w.out), w.state, h.keys, h.queries, false,

@@ -39,6 +39,8 @@ struct LinearTokens {
     beta = pieces.take(shape.chunk);
   }
 
+  /// A state as the caller has it.
+  StatePlace place(const LinearShape& shape) const { return {shape.head_dim, columns, columns, 1}; }
   float* query_of(const LinearHead& h, std::size_t reader) const { return query + reader * h.shape.chunk * key_wide; }
 };
 
