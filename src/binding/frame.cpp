@@ -2,30 +2,19 @@
 
 #include <cstddef>
 
+#include "binding/reader.hpp"
+
 namespace sdpa::binding {
 namespace {
 
-class Reader {
+class Reader : public FrameReader<Field> {
  public:
-  explicit Reader(const double* frame) : frame_(frame) {}
-
-  double number(Field field) const { return frame_[static_cast<std::size_t>(field)]; }
-  std::size_t size(Field field) const { return static_cast<std::size_t>(number(field)); }
-
-  template <class T>
-  T* pointer(Field field) const {
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(number(field)));
-  }
-
-  template <class Enum>
-  Enum choice(Field field) const {
-    return static_cast<Enum>(static_cast<std::uint8_t>(number(field)));
-  }
+  using FrameReader::FrameReader;
 
   /// Four consecutive fields.
   Extents extents(Field first) const {
     Extents e{};
-    for (std::size_t r = 0; r < 4; ++r) e[r] = static_cast<std::size_t>(frame_[static_cast<std::size_t>(first) + r]);
+    for (std::size_t r = 0; r < 4; ++r) e[r] = static_cast<std::size_t>(at(static_cast<std::size_t>(first) + r));
     return e;
   }
 
@@ -47,8 +36,8 @@ class Reader {
   InputView stored(Field data, Field dtype, Field stride, const Extents& extents, Layout layout) const {
     Strides strides = contiguous_strides(extents, layout);
     const std::size_t first = static_cast<std::size_t>(stride);
-    if (frame_[first + 2] != 0) {
-      for (std::size_t r = 0; r < 3; ++r) strides[r] = static_cast<std::size_t>(frame_[first + r]);
+    if (at(first + 2) != 0) {
+      for (std::size_t r = 0; r < 3; ++r) strides[r] = static_cast<std::size_t>(at(first + r));
     }
     return {pointer<const void>(data), choice<DType>(dtype), extents, strides};
   }
@@ -58,9 +47,6 @@ class Reader {
     // -1 stands for "unlimited"; a count beyond every length is the same thing.
     return x == -1.0 || x > 9.0e15 ? kUnlimited : static_cast<std::int64_t>(x);
   }
-
- private:
-  const double* frame_;
 };
 
 }  // namespace
@@ -104,7 +90,7 @@ Call decode(const double* frame) {
   o.bias = {f.pointer<const void>(Field::kBias), f.choice<DType>(Field::kBiasDtype), bias, broadcast_strides(bias)};
   o.scale = f.number(Field::kScale);
   o.softcap = f.number(Field::kSoftcap);
-  o.causal = f.number(Field::kCausal) != 0;
+  o.causal = f.flag(Field::kCausal);
   o.window_left = f.bound(Field::kWindowLeft);
   o.window_right = f.bound(Field::kWindowRight);
   o.chunk = static_cast<std::int64_t>(f.number(Field::kChunk));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "binding/reader.hpp"
 #include "sdpa/gemm.hpp"
 
 namespace sdpa::binding {
@@ -34,24 +35,21 @@ struct GemmFrame {
 };
 
 inline GemmFrame decode_gemm(const double* frame) {
-  const auto number = [frame](GemmField field) { return frame[static_cast<std::size_t>(field)]; };
-  const auto size = [number](GemmField field) { return static_cast<std::size_t>(number(field)); };
-  const auto address = [number](GemmField field) { return static_cast<std::uintptr_t>(number(field)); };
-  const auto matrix = [&](GemmField data, GemmField stride, GemmField form) {
-    return MatrixView{reinterpret_cast<const float*>(address(data)), size(stride),
-                      static_cast<MatrixForm>(static_cast<std::uint8_t>(number(form)))};
+  const FrameReader<GemmField> f(frame);
+  const auto matrix = [&f](GemmField data, GemmField stride, GemmField form) {
+    return MatrixView{f.pointer<const float>(data), f.size(stride), f.choice<MatrixForm>(form)};
   };
   GemmFrame g;
   g.arguments = {matrix(GemmField::kA, GemmField::kAStride, GemmField::kAForm),
                  matrix(GemmField::kB, GemmField::kBStride, GemmField::kBForm),
-                 reinterpret_cast<const float*>(address(GemmField::kBias)),
-                 reinterpret_cast<float*>(address(GemmField::kC)),
-                 size(GemmField::kCStride),
-                 number(GemmField::kAccumulate) != 0,
-                 size(GemmField::kRows),
-                 size(GemmField::kColumns),
-                 size(GemmField::kInner)};
-  g.workspace = {reinterpret_cast<std::byte*>(address(GemmField::kWorkspace)), size(GemmField::kWorkspaceBytes)};
+                 f.pointer<const float>(GemmField::kBias),
+                 f.pointer<float>(GemmField::kC),
+                 f.size(GemmField::kCStride),
+                 f.flag(GemmField::kAccumulate),
+                 f.size(GemmField::kRows),
+                 f.size(GemmField::kColumns),
+                 f.size(GemmField::kInner)};
+  g.workspace = {f.pointer<std::byte>(GemmField::kWorkspace), f.size(GemmField::kWorkspaceBytes)};
   return g;
 }
 

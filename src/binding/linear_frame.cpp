@@ -2,35 +2,26 @@
 
 #include <algorithm>
 
+#include "binding/reader.hpp"
+
 namespace sdpa::binding {
 namespace {
 
 using F = LinearField;
 
-class Reader {
+class Reader : public FrameReader<F> {
  public:
-  explicit Reader(const double* frame) : frame_(frame) {}
+  using FrameReader::FrameReader;
 
-  double number(F field) const { return frame_[static_cast<std::size_t>(field)]; }
-  std::size_t size(F field) const { return static_cast<std::size_t>(number(field)); }
-  bool flag(F field) const { return number(field) != 0; }
-  template <class T>
-  T* pointer(F field) const {
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(number(field)));
-  }
-  Layout layout() const { return static_cast<Layout>(static_cast<std::uint8_t>(number(F::kLayout))); }
+  Layout layout() const { return choice<Layout>(F::kLayout); }
 
   InputView view(F data, F dtype, const Extents& extents) const {
-    const auto type = static_cast<DType>(static_cast<std::uint8_t>(number(dtype)));
-    return {pointer<const void>(data), type, extents, layout()};
+    return {pointer<const void>(data), choice<DType>(dtype), extents, layout()};
   }
   /// One that may be absent.
   InputView gate(F data, F dtype, const Extents& extents) const {
     return number(data) == 0 ? InputView{} : view(data, dtype, extents);
   }
-
- private:
-  const double* frame_;
 };
 
 }  // namespace
