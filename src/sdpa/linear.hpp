@@ -2,10 +2,10 @@
 // which every token is written and from which every query reads. It is another function than softmax attention, not an
 // approximation of it.
 //
-//   gated        S_t = exp(g_t) S_{t-1} + k_t (x) v_t                                o_t = scale q_t^T S_t
+//   gated        S_t = exp(g_t) S_{t-1} + k_t (x) v_t                          o_t = scale q_t^T S_t
 //   gated delta  S_t = exp(g_t) S_{t-1} + beta_t k_t (x) (v_t - (exp(g_t) S_{t-1})^T k_t)
-//   normalised   the first without g, of phi(q), phi(k), phi(x) = elu(x) + 1:        o_t = phi(q_t)^T S_t / (phi(q_t)^T
-//   z_t) ssd          g_t = step_t rate, v_t = step_t x_t, scale 1:                       o_t = q_t^T S_t + skip x_t
+//   normalised   the first without g, of phi(q), phi(k), phi(x) = elu(x) + 1   o_t = phi(q_t)^T S_t / (phi(q_t)^T z_t)
+//   ssd          g_t = step_t rate, v_t = step_t x_t, scale 1                  o_t = q_t^T S_t + skip x_t
 //
 // (Katharopoulos et al. 2020; Yang et al. 2024, 2025; Dao & Gu 2024; ONNX LinearAttention, opset 27.)
 #pragma once
