@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "core/dispatch.hpp"
 #include "support/kernels.hpp"
 #include "support/random.hpp"
+#include "support/workspace.hpp"
 
 namespace sdpa::testing {
 namespace {
@@ -29,21 +29,6 @@ struct Image {
   std::size_t heads = 2, kv_heads = 2, batch = 1;
   Layout layout = Layout::kBhld;
   bool has_bias = true;
-};
-
-class AlignedBytes {
- public:
-  explicit AlignedBytes(std::size_t bytes)
-      : data_(static_cast<std::byte*>(::operator new (bytes + 64, std::align_val_t{kWorkspaceAlignment}))),
-        bytes_(bytes) {}
-  ~AlignedBytes() { ::operator delete (data_, std::align_val_t{kWorkspaceAlignment}); }
-  AlignedBytes(const AlignedBytes&) = delete;
-  AlignedBytes& operator=(const AlignedBytes&) = delete;
-  std::span<std::byte> span() const { return {data_, bytes_}; }
-
- private:
-  std::byte* data_;
-  std::size_t bytes_;
 };
 
 // A call of windows with operands of its own.
@@ -107,8 +92,7 @@ class WindowAttention : public KernelTest {
     const WorkspaceSize size =
         core::window_attention_workspace_bytes(table(), call.tensors, call.windows, call.options);
     ASSERT_TRUE(size.status.ok()) << size.status.name();
-    const AlignedBytes workspace(size.bytes);
-    std::fill_n(reinterpret_cast<float*>(workspace.span().data()), size.bytes / sizeof(float), kNaN);
+    const Workspace workspace(size.bytes);
     ASSERT_TRUE(core::window_attention(table(), call.tensors, call.windows, call.options, workspace.span()).ok());
     std::vector<float> want_out(call.out.size(), kUntouched);
     std::vector<float> want_lse(call.lse.size(), kUntouched);
@@ -136,7 +120,7 @@ class WindowAttention : public KernelTest {
     t.value = {value.data(), DType::kFloat32, {1, call.v[1], n, call.v[3]}};
     t.out = {out.data(), {1, call.o[1], n, call.o[3]}};
     t.lse = {lse.data(), {1, call.o[1], n, 1}};
-    const AlignedBytes workspace(core::attention_workspace_bytes(table(), t, call.options).bytes);
+    const Workspace workspace(core::attention_workspace_bytes(table(), t, call.options).bytes);
     ASSERT_TRUE(core::attention(table(), t, call.options, workspace.span()).ok());
     for (std::size_t h = 0; h < call.o[1]; ++h) {
       for (std::size_t i = 0; i < n; ++i) {
@@ -229,7 +213,7 @@ TEST_P(WindowAttention, RefusesEachFaultAndWritesNothing) {
   WindowCall call(image);
   const WorkspaceSize size = window_attention_workspace_bytes(call.tensors, call.windows, call.options);
   ASSERT_TRUE(size.status.ok());
-  const AlignedBytes workspace(size.bytes);
+  const Workspace workspace(size.bytes);
   const auto less = workspace.span().first(size.bytes - 1);
   EXPECT_EQ(window_attention(call.tensors, call.windows, call.options, less), Status(StatusCode::kWorkspaceTooSmall));
   for (const float x : call.out) EXPECT_EQ(x, kUntouched);

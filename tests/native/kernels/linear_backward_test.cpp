@@ -16,8 +16,6 @@
 namespace sdpa::testing {
 namespace {
 
-std::size_t count(const Extents& e) { return e[0] * e[1] * e[2] * e[3]; }
-
 // What a loss is made of: sum of out times d_out and of the last state times d_next_state.
 struct Loss {
   std::vector<float> d_out;

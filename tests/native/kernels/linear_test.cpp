@@ -25,8 +25,7 @@ struct Got {
 
 Got compute(const KernelTable& table, const LinearProblem& p) {
   const Extents extents = p.out_extents();
-  Got got{std::vector<float>(extents[0] * extents[1] * extents[2] * extents[3], 12345.0F),
-          std::vector<float>(p.state_size(), 12345.0F)};
+  Got got{std::vector<float>(count(extents), 12345.0F), std::vector<float>(p.state_size(), 12345.0F)};
   LinearTensors t = tensors_of(p);
   t.out = {got.out.data(), extents, contiguous_strides(extents, p.layout)};
   t.next_state = got.state.data();

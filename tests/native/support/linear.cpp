@@ -5,8 +5,6 @@
 namespace sdpa::testing {
 namespace {
 
-std::size_t count(const Extents& e) { return e[0] * e[1] * e[2] * e[3]; }
-
 InputView view(const std::vector<float>& data, const Extents& extents, Layout layout) {
   // A vector without elements has no address; an empty tensor needs none.
   return {data.data(), DType::kFloat32, extents, layout};

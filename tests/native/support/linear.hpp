@@ -10,6 +10,8 @@
 
 namespace sdpa::testing {
 
+inline std::size_t count(const Extents& e) { return e[0] * e[1] * e[2] * e[3]; }
+
 struct LinearProblem {
   std::size_t batch = 1;
   std::size_t heads = 2;
