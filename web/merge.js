@@ -4,6 +4,7 @@ import { outOfMemory, rangeError, show, typeError } from './errors.js';
 import { layoutCodes } from './frame.js';
 import { elementsOf, readOperand, settle } from './operand.js';
 import { oneOf } from './option-values.js';
+import { rowsOf } from './row-shape.js';
 
 /**
  * @typedef {import('./operand.js').Operand} Operand
@@ -126,10 +127,7 @@ function readSizes(out, lse, blhd) {
     throw rangeError('shape', `merge part 0 out must have 2, 3 or 4 dimensions, got ${rank}: ${show(out)}`);
   }
   const swapped = blhd && rank > 2;
-  const width = out[rank - 1];
-  const rows = swapped ? out[rank - 3] : out[rank - 2];
-  const heads = rank === 2 ? 1 : swapped ? out[rank - 2] : out[rank - 3];
-  const batch = rank === 4 ? out[0] : 1;
+  const { batch, heads, length: rows, size: width } = rowsOf(out, blhd);
   const want = [batch, heads, rows].slice(4 - rank);
   same('merge part 0 lse', lse, `with layout '${blhd ? 'blhd' : 'bhld'}' that of its out`, want);
   return { batch, heads, rows, width, head: swapped ? 1 : rows, row: swapped ? heads : 1 };

@@ -1,6 +1,7 @@
 // Where rope() finds rows in its tensor, and at which positions they stand.
 
 import { rangeError, show, typeError } from './errors.js';
+import { rowsOf } from './row-shape.js';
 import { arrayKind, product, readShape } from './tensor.js';
 
 /**
@@ -21,10 +22,9 @@ export function readSizes(shape, blhd) {
   const headDim = shape[rank - 1];
   if (headDim === 0) throw rangeError('shape', `the head size of x must be 1 or more, got shape ${show(shape)}`);
   const swapped = blhd && rank > 2;
-  const length = shape[swapped ? rank - 3 : rank - 2];
-  const heads = rank === 2 ? 1 : shape[swapped ? rank - 2 : rank - 3];
+  const { batch, heads, length } = rowsOf(shape, blhd);
   return {
-    batch: rank === 4 ? shape[0] : 1,
+    batch,
     heads,
     length,
     headDim,

@@ -5,6 +5,7 @@ import { rangeError, show } from './errors.js';
 import { alignCodes, layoutCodes } from './frame.js';
 import { readOperand } from './operand.js';
 import { AttentionCall, readOptions } from './options.js';
+import { rowsOf, shapeOf } from './row-shape.js';
 
 /**
  * @typedef {import('./operand.js').Operand} Operand
@@ -95,25 +96,17 @@ export function fitQueryCall(call, seqlenKv) {
  * @param {Omit<CacheSizes, 'seqlenKv'>} sizes
  */
 function readQuerySizes(call, sizes) {
-  const { shape } = call.query;
-  const rank = queryRank(call);
-  const { row, head } = places(call, rank);
-  const { numKvHeads } = sizes;
+  checkQueryRank(call);
+  const { batch, heads, length, size } = rowsOf(call.query.shape, isBlhd(call));
   call.batch = sizes.batch;
-  call.numKvHeads = numKvHeads;
+  call.numKvHeads = sizes.numKvHeads;
   call.headDim = sizes.headDim;
   call.headDimV = sizes.headDimV;
-  call.seqlenQ = shape[row];
-  call.numHeads = rank > 2 ? shape[head] : 1;
-  const batch = rank === 4 ? shape[0] : 1;
+  call.seqlenQ = length;
+  call.numHeads = heads;
   if (batch !== sizes.batch) throw mismatch('query', 'batch', batch, 'cache', sizes.batch);
-  if (call.numHeads === 0 || call.numHeads % numKvHeads !== 0) {
-    throw rangeError(
-      'shape',
-      `query has ${call.numHeads} heads, which is not a multiple of the ${numKvHeads} heads of the cache`,
-    );
-  }
-  if (shape[rank - 1] !== sizes.headDim) throw mismatch('query', 'head size', shape[rank - 1], 'cache', sizes.headDim);
+  checkMultiple('query', heads, sizes.numKvHeads, 'heads of the cache');
+  if (size !== sizes.headDim) throw mismatch('query', 'head size', size, 'cache', sizes.headDim);
 }
 
 /**
@@ -133,28 +126,20 @@ function fitMasks(call) {
 }
 
 /**
+ * The query's rank is that of the results.
  * @param {AttentionCall} call
- * @returns {number} the query's rank, which is that of the results
  */
-function queryRank(call) {
+function checkQueryRank(call) {
   const { shape } = call.query;
   const rank = shape.length;
   if (rank < 2 || rank > 4) {
     throw rangeError('shape', `query must have 2, 3 or 4 dimensions, got ${rank}: ${show(shape)}`);
   }
   call.rank = rank;
-  return rank;
 }
 
-/**
- * Which dimensions are rows and heads: (B, H, L, D) or (B, L, H, D), without B at rank 3, without B and H at rank 2.
- * @param {AttentionCall} call
- * @param {number} rank
- */
-function places({ layout }, rank) {
-  const blhd = layout === layoutCodes.blhd;
-  return { row: blhd && rank > 2 ? rank - 3 : rank - 2, head: blhd ? rank - 2 : rank - 3 };
-}
+/** @param {AttentionCall} call */
+const isBlhd = ({ layout }) => layout === layoutCodes.blhd;
 
 /**
  * Sizes out of the shapes of query, key and value.
@@ -162,37 +147,42 @@ function places({ layout }, rank) {
  */
 function readSizes(call) {
   const { query, key, value } = call;
-  const rank = queryRank(call);
+  checkQueryRank(call);
+  const { rank } = call;
   if (key.shape.length !== rank) throw mismatch('key', 'dimensions', key.shape.length, 'query', rank);
   if (value.shape.length !== rank) throw mismatch('value', 'dimensions', value.shape.length, 'query', rank);
-  const { row, head } = places(call, rank);
-  const q = query.shape;
-  const k = key.shape;
-  const v = value.shape;
-  call.seqlenQ = q[row];
-  call.seqlenKv = k[row];
-  call.headDim = q[rank - 1];
-  call.headDimV = v[rank - 1];
-  if (rank === 4) {
-    call.batch = q[0];
-    if (k[0] !== q[0]) throw mismatch('key', 'batch', k[0], 'query', q[0]);
-    if (v[0] !== q[0]) throw mismatch('value', 'batch', v[0], 'query', q[0]);
+  const blhd = isBlhd(call);
+  const q = rowsOf(query.shape, blhd);
+  const k = rowsOf(key.shape, blhd);
+  const v = rowsOf(value.shape, blhd);
+  call.batch = q.batch;
+  call.numHeads = q.heads;
+  call.numKvHeads = k.heads;
+  call.seqlenQ = q.length;
+  call.seqlenKv = k.length;
+  call.headDim = q.size;
+  call.headDimV = v.size;
+  if (k.batch !== q.batch) throw mismatch('key', 'batch', k.batch, 'query', q.batch);
+  if (v.batch !== q.batch) throw mismatch('value', 'batch', v.batch, 'query', q.batch);
+  if (v.heads !== k.heads) throw mismatch('value', 'number of heads', v.heads, 'key', k.heads);
+  checkMultiple('query', q.heads, k.heads, 'heads of key and value');
+  if (v.length !== k.length) throw mismatch('value', 'length', v.length, 'key', k.length);
+  if (q.size === 0) throw rangeError('shape', `query head size must be 1 or more, got shape ${show(query.shape)}`);
+  if (k.size !== q.size) throw mismatch('key', 'head size', k.size, 'query', q.size);
+  if (v.size === 0) throw rangeError('shape', `value head size must be 1 or more, got shape ${show(value.shape)}`);
+}
+
+/**
+ * Several heads share what another tensor has.
+ * @param {string} name
+ * @param {number} heads
+ * @param {number} count of what they share
+ * @param {string} what that is, for the error
+ */
+export function checkMultiple(name, heads, count, what) {
+  if (heads === 0 || count === 0 || heads % count !== 0) {
+    throw rangeError('shape', `${name} has ${heads} heads, which is not a multiple of the ${count} ${what}`);
   }
-  if (rank > 2) {
-    call.numHeads = q[head];
-    call.numKvHeads = k[head];
-    if (v[head] !== k[head]) throw mismatch('value', 'number of heads', v[head], 'key', k[head]);
-    if (q[head] === 0 || k[head] === 0 || q[head] % k[head] !== 0) {
-      throw rangeError(
-        'shape',
-        `query has ${q[head]} heads, which is not a multiple of the ${k[head]} heads of key and value`,
-      );
-    }
-  }
-  if (v[row] !== k[row]) throw mismatch('value', 'length', v[row], 'key', k[row]);
-  if (call.headDim === 0) throw rangeError('shape', `query head size must be 1 or more, got shape ${show(q)}`);
-  if (k[rank - 1] !== call.headDim) throw mismatch('key', 'head size', k[rank - 1], 'query', call.headDim);
-  if (call.headDimV === 0) throw rangeError('shape', `value head size must be 1 or more, got shape ${show(v)}`);
 }
 
 /**
@@ -202,7 +192,7 @@ function readSizes(call) {
  * @param {string} other
  * @param {number} want
  */
-function mismatch(name, what, got, other, want) {
+export function mismatch(name, what, got, other, want) {
   const verb = what === 'dimensions' ? 'are' : 'is';
   return rangeError('shape', `${name} ${what} ${verb} ${got} but ${other} ${what} ${verb} ${want}`);
 }
@@ -234,9 +224,7 @@ function broadcast(call, name, operand) {
  */
 export function outShape(call) {
   const { rank, batch, numHeads, seqlenQ, headDimV } = call;
-  if (rank === 2) return [seqlenQ, headDimV];
-  const inner = call.layout === layoutCodes.blhd ? [seqlenQ, numHeads, headDimV] : [numHeads, seqlenQ, headDimV];
-  return rank === 4 ? [batch, ...inner] : inner;
+  return shapeOf({ batch, heads: numHeads, length: seqlenQ, size: headDimV }, rank, isBlhd(call));
 }
 
 /** @param {AttentionCall} call */

@@ -8,6 +8,7 @@ import { readOperand, settleAll } from '../operand.js';
 import { oneOf, whole } from '../option-values.js';
 import { AttentionCall } from '../options.js';
 import { readOut } from '../output.js';
+import { shapeOf } from '../row-shape.js';
 import { arrayKind, product, readShape } from '../tensor.js';
 import { outShape, readCall } from '../validate.js';
 import { windowClasses } from './window-grid.js';
@@ -234,4 +235,4 @@ const headsInside = ({ layout }) => layout === layoutCodes.blhd;
  * @param {number} dim
  */
 export const windowsShape = (call, windows, heads, tokens, dim) =>
-  headsInside(call) ? [windows, tokens, heads, dim] : [windows, heads, tokens, dim];
+  shapeOf({ batch: windows, heads, length: tokens, size: dim }, 4, headsInside(call));

@@ -2,13 +2,15 @@
 
 import { rangeError, show } from '../errors.js';
 import { flag } from '../option-values.js';
+import { shapeOf } from '../row-shape.js';
 import { product } from '../tensor.js';
-import { readExact, readRows, same, shapeOf } from './shapes.js';
+import { checkMultiple } from '../validate.js';
+import { readExact, readRows, same } from './shapes.js';
 
 /**
  * @typedef {import('../operand.js').Operand} Operand
  * @typedef {import('../runtime.js').Runtime} Runtime
- * @typedef {import('./shapes.js').Rows} Rows
+ * @typedef {import('../row-shape.js').Rows} Rows
  */
 
 /** Everything of one call, checked. */
@@ -128,12 +130,7 @@ export function readInputs(runtime, call, given) {
  */
 export function checkGroups({ heads, keyHeads, states }) {
   same('value', 'number of heads', states, 'key', keyHeads);
-  if (heads === 0 || states === 0 || heads % states !== 0) {
-    throw rangeError(
-      'shape',
-      `query has ${heads} heads, which is not a multiple of the ${states} heads of key and value`,
-    );
-  }
+  checkMultiple('query', heads, states, 'heads of key and value');
 }
 
 /**

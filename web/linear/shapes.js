@@ -4,20 +4,14 @@ import { rangeError, show, typeError } from '../errors.js';
 import { layoutCodes } from '../frame.js';
 import { readOperand } from '../operand.js';
 import { oneOf } from '../option-values.js';
+import { rowsOf, shapeOf } from '../row-shape.js';
+import { mismatch } from '../validate.js';
 
 /**
  * @typedef {import('../operand.js').Operand} Operand
+ * @typedef {import('../row-shape.js').Rows} Rows
  * @typedef {import('../runtime.js').Runtime} Runtime
  * @typedef {import('../tensor.js').TensorLike | import('../tensor.js').SdpaTensor} Tensorish
- */
-
-/**
- * (B, H, L, D) or (B, L, H, D); without B at rank 3, without B and H at rank 2.
- * @typedef {object} Rows
- * @property {number} batch
- * @property {number} heads
- * @property {number} length
- * @property {number} size columns of a row
  */
 
 /**
@@ -44,34 +38,6 @@ export function readRows(runtime, name, tensor, blhd, like) {
     throw rangeError('shape', `${name} must have ${want}, got ${rank}: ${show(shape)}`);
   }
   return { operand, ...rowsOf(shape, blhd) };
-}
-
-/**
- * @param {readonly number[]} shape
- * @param {boolean} blhd
- * @returns {Rows}
- */
-export function rowsOf(shape, blhd) {
-  const rank = shape.length;
-  const turned = blhd && rank > 2;
-  return {
-    batch: rank === 4 ? shape[0] : 1,
-    heads: rank === 2 ? 1 : shape[turned ? rank - 2 : rank - 3],
-    length: shape[turned ? rank - 3 : rank - 2],
-    size: shape[rank - 1],
-  };
-}
-
-/**
- * A shape in the rank and the layout of a call.
- * @param {Rows} rows
- * @param {number} rank
- * @param {boolean} blhd
- */
-export function shapeOf({ batch, heads, length, size }, rank, blhd) {
-  if (rank === 2) return [length, size];
-  const inner = blhd ? [length, heads, size] : [heads, length, size];
-  return rank === 4 ? [batch, ...inner] : inner;
 }
 
 /**
@@ -126,5 +92,5 @@ export function readExact(runtime, name, tensor, want) {
  * @param {number} want
  */
 export function same(name, what, got, other, want) {
-  if (got !== want) throw rangeError('shape', `${name} ${what} is ${got} but ${other} ${what} is ${want}`);
+  if (got !== want) throw mismatch(name, what, got, other, want);
 }

@@ -4,6 +4,7 @@ import { rangeError } from '../errors.js';
 import { readNamed } from '../named-options.js';
 import { perHead } from '../option-arrays.js';
 import { whole } from '../option-values.js';
+import { checkMultiple } from '../validate.js';
 import { LinearCall, readInputs, readStates } from './call.js';
 import { compute } from './frame.js';
 import { readBlhd, readGate, same } from './shapes.js';
@@ -60,9 +61,7 @@ export function readSsd(runtime, name, { x, dt, a, b, c }, options, known) {
   readInputs(runtime, call, { query: c, key: b, value: x });
   const { rank, blhd, batch, heads: groups, keyHeads, states: heads, seqlenKv: length } = call;
   same('c', 'number of groups', groups, 'b', keyHeads);
-  if (groups === 0 || heads === 0 || heads % groups !== 0) {
-    throw rangeError('shape', `x has ${heads} heads, which is not a multiple of the ${groups} groups of b and c`);
-  }
+  checkMultiple('x', heads, groups, 'groups of b and c');
   call.rate = ofHeads('a', rate, heads);
   call.skip = skip && ofHeads('d', skip, heads);
   const like = { rank, blhd, rows: { batch, heads, length, size: 0 }, name: 'x', columns: 0 };
