@@ -2,7 +2,7 @@
 
 import { outOfMemory, rangeError, show, typeError } from './errors.js';
 import { layoutCodes } from './frame.js';
-import { elementsOf, readOperand, settle } from './operand.js';
+import { readOperand, settle, viewOf } from './operand.js';
 import { oneOf } from './option-values.js';
 import { rowsOf } from './row-shape.js';
 
@@ -40,8 +40,8 @@ export function merge(runtime, parts, options) {
     settle(`merge part ${k} out`, part.out, runtime);
     settle(`merge part ${k} lse`, part.lse, runtime);
   }
-  const outs = read.map((part) => contents(runtime, part.out));
-  const lses = read.map((part) => contents(runtime, part.lse));
+  const outs = read.map((part) => viewOf(runtime, part.out));
+  const lses = read.map((part) => viewOf(runtime, part.lse));
   const merged = newArrays(out.count, lse.count);
   mergeRows(outs, lses, sizes, merged);
   return {
@@ -131,16 +131,6 @@ function readSizes(out, lse, blhd) {
   const want = [batch, heads, rows].slice(4 - rank);
   same('merge part 0 lse', lse, `with layout '${blhd ? 'blhd' : 'bhld'}' that of its out`, want);
   return { batch, heads, rows, width, head: swapped ? 1 : rows, row: swapped ? heads : 1 };
-}
-
-/**
- * @param {Runtime} runtime
- * @param {Operand} operand
- * @returns {Float32Array}
- */
-function contents(runtime, operand) {
-  const { pointer, count } = operand;
-  return pointer === 0 ? elementsOf(operand) : runtime.floats.subarray(pointer / 4, pointer / 4 + count);
 }
 
 /**

@@ -252,5 +252,6 @@ export function viewOf(runtime, { data, dtype, count, pointer }) {
     return memoryOf(runtime, dtype).subarray(at, at + count);
   }
   const Kind = dtype === 'float32' ? Float32Array : dtype === 'bool' ? Uint8Array : Uint16Array;
+  if (count === 0) return new Kind(0); // whose buffer may have been transferred elsewhere
   return new Kind(/** @type {ArrayBuffer} */ (arrayBuffer(data)), arrayOffset(data), count);
 }

@@ -1,7 +1,7 @@
 // keyPadding: which tokens of the keys are there, and a mask beside it.
 
 import { rangeError, show } from '../errors.js';
-import { elementsOf, readOperand } from '../operand.js';
+import { readOperand, viewOf } from '../operand.js';
 
 /** @typedef {import('../runtime.js').Runtime} Runtime */
 
@@ -25,7 +25,7 @@ export function maskWithPadding(runtime, keyPadding, mask, batch, seqlenKv) {
       `keyPadding has shape ${show(shape)} but must have [${batch}, ${seqlenKv}] (batch, key length), non-zero = there`,
     );
   }
-  const there = bytesOf(runtime, padding);
+  const there = viewOf(runtime, padding);
   if (mask === undefined) return { data: there.slice(), shape: [rows, 1, 1, seqlenKv], dtype: 'bool' };
 
   const operand = readOperand('mask', mask, true, runtime);
@@ -37,7 +37,7 @@ export function maskWithPadding(runtime, keyPadding, mask, batch, seqlenKv) {
       `mask shape ${show(operand.shape)} does not broadcast to a batch of ${batch} and a key length of ${seqlenKv}`,
     );
   }
-  const cells = bytesOf(runtime, operand);
+  const cells = viewOf(runtime, operand);
   const all = mB === 1 ? rows : mB;
   const data = new Uint8Array(all * mH * mL * seqlenKv);
   let at = 0;
@@ -51,14 +51,4 @@ export function maskWithPadding(runtime, keyPadding, mask, batch, seqlenKv) {
     }
   }
   return { data, shape: [all, mH, mL, seqlenKv], dtype: 'bool' };
-}
-
-/**
- * @param {Runtime} runtime
- * @param {import('../operand.js').Operand} operand a mask
- * @returns {Uint8Array}
- */
-function bytesOf(runtime, operand) {
-  const { pointer, count } = operand;
-  return pointer === 0 ? elementsOf(operand) : runtime.bytes.subarray(pointer, pointer + count);
 }

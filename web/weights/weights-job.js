@@ -1,6 +1,6 @@
 // One result of an asynchronous call for weights: cut into slices, put together from theirs.
 
-import { elementsOf } from '../operand.js';
+import { viewOf } from '../operand.js';
 import { copyRectangle, cutOut, rectangle } from '../pool/blocks.js';
 import { Deal } from '../pool/deal.js';
 import { Job } from '../pool/job.js';
@@ -38,9 +38,8 @@ export class SharedInputs {
     this.call = call;
     this.buffers = buffers;
     this.#left = jobs;
-    const at = lse ? lse.pointer / 4 : 0;
     /** (B, heads, L) @type {Float32Array | null} */
-    this.lse = lse && (lse.pointer ? runtime.floats.slice(at, at + lse.count) : elementsOf(lse).slice());
+    this.lse = lse && viewOf(runtime, lse).slice();
   }
 
   release() {
