@@ -2,7 +2,7 @@
 
 import { outOfMemory, rangeError, show, typeError } from './errors.js';
 import { readOperand } from './operand.js';
-import { arrayBuffer, arrayKind, arrayLength, product, SdpaTensor } from './tensor.js';
+import { arrayBuffer, arrayKind, arrayLength, pointerIn, product, SdpaTensor } from './tensor.js';
 import { lseShape, scoresShape } from './validate.js';
 
 /**
@@ -24,6 +24,20 @@ export class Out {
     this.tensor = tensor;
     this.pointer = pointer;
   }
+}
+
+/** Where the first element of a result goes. @typedef {{ data: Float32Array, at: number }} Place `at`: its index */
+
+/**
+ * Where a result lies now: wasm memory may have grown since, and the caller's buffer gone elsewhere.
+ * @param {Runtime} runtime
+ * @param {Out} out
+ * @returns {Place | null} null where it is to be a new array
+ */
+export function placeOf(runtime, { array, tensor }) {
+  if (tensor) return { data: runtime.floats, at: pointerIn(tensor, runtime) / 4 };
+  if (array?.length === 0) throw typeError('type', "out's buffer has been transferred elsewhere during the call");
+  return array && { data: array, at: 0 };
 }
 
 const newArray = /* @__PURE__ */ new Out(null, null, 0);

@@ -2,12 +2,11 @@
 
 import { readAsyncOptions } from '../attention-async.js';
 import { Operand, viewOf } from '../operand.js';
-import { emptyResult, Out, result } from '../output.js';
+import { emptyResult, Out, placeOf, result } from '../output.js';
 import { pooledJob } from '../pool/attention-job.js';
 import { rowsOf } from '../pool/job.js';
 import { runJobs } from '../pool/run-jobs.js';
-import { pointerIn, product } from '../tensor.js';
-import { typeError } from '../errors.js';
+import { product } from '../tensor.js';
 import { lseShape } from '../validate.js';
 import { expandBias } from './window-bias.js';
 import { Scratch } from './scratch.js';
@@ -105,7 +104,7 @@ function gatherCall(runtime, read, inputs, size) {
     const from = viewOf(runtime, inputs[name]);
     const count = product(name, shape);
     const array = from instanceof Float32Array ? new Float32Array(count) : new Uint16Array(count);
-    copyWindows('gather', { array: from, at: 0 }, { array, at: 0 }, layouts[name], size, 0, windows);
+    copyWindows('gather', { data: from, at: 0 }, array, layouts[name], size);
     return new Operand(array, inputs[name].dtype, shape, count, 0);
   };
   /** @type {Operand | null} */
@@ -128,18 +127,11 @@ function putTogether(runtime, read, parts) {
   const { call, shape, out, classes } = read;
   const layouts = tokenLayouts(read);
   const lse = call.returnLse ? new Float32Array(product('lse', lseShape(call))) : undefined;
-  const data = out.array ?? new Float32Array(out.tensor ? 0 : product('out', shape));
-  if (out.array?.length === 0) throw typeError('type', "out's buffer has been transferred elsewhere during the call");
-  const target = out.tensor
-    ? { array: runtime.floats, at: pointerIn(out.tensor, runtime) / 4 }
-    : { array: data, at: 0 };
+  const target = placeOf(runtime, out) ?? { data: new Float32Array(product('out', shape)), at: 0 };
   for (const [n, size] of classes.entries()) {
-    const count = call.batch * size.origins.length;
-    copyWindows('scatter', target, { array: parts[n].out.data, at: 0 }, layouts.out, size, 0, count);
-    if (!lse) continue;
-    const from = /** @type {Tensor} */ (parts[n].lse).data;
-    copyWindows('scatter', { array: lse, at: 0 }, { array: from, at: 0 }, layouts.lse, size, 0, count);
+    copyWindows('scatter', target, parts[n].out.data, layouts.out, size);
+    if (lse) copyWindows('scatter', { data: lse, at: 0 }, /** @type {Tensor} */ (parts[n].lse).data, layouts.lse, size);
   }
-  const first = out.tensor ?? { data, shape, dtype: /** @type {const} */ ('float32') };
+  const first = out.tensor ?? { data: target.data, shape, dtype: /** @type {const} */ ('float32') };
   return result(first, lse && { data: lse, shape: lseShape(call), dtype: 'float32' }, undefined);
 }

@@ -211,15 +211,16 @@ export function callOfWindows({ call }, { height, width }, operands) {
  * @returns {Record<'query' | 'key' | 'value' | 'out' | 'lse', TokenLayout>}
  */
 export function tokenLayouts({ call, image: { height, width } }) {
-  const { numHeads, numKvHeads, headDim, headDimV } = call;
+  const { batch, numHeads, numKvHeads, headDim, headDimV } = call;
+  const image = { batch, height, width };
   const of = (/** @type {number} */ heads, /** @type {number} */ dim) =>
-    headsInside(call) ? { planes: 1, token: heads * dim, height, width } : { planes: heads, token: dim, height, width };
+    headsInside(call) ? { ...image, planes: 1, token: heads * dim } : { ...image, planes: heads, token: dim };
   return {
     query: of(numHeads, headDim),
     key: of(numKvHeads, headDim),
     value: of(numKvHeads, headDimV),
     out: of(numHeads, headDimV),
-    lse: { planes: numHeads, token: 1, height, width },
+    lse: { ...image, planes: numHeads, token: 1 },
   };
 }
 

@@ -23,7 +23,7 @@ export function normalizedInput(runtime, { call, factors }, name, scratch) {
   const { shape, count } = operand;
   const room = scratch.take(shape);
   const given = new Operand(null, 'float32', shape, count, place(runtime, operand, room));
-  const ownFactors = name === 'query' && factors ? factors : null;
+  const ownFactors = name === 'query' ? factors : null;
   const numbers = ownFactors ? scratch.take([2 * ownFactors.length]) : 0;
   if (ownFactors) runtime.doubles.set(ownFactors, numbers / 8);
   // The module reads its query: the sizes of the key stand in for those where the key is meant.

@@ -18,7 +18,7 @@
  * @param {number} shift below size
  * @returns {number[]}
  */
-export function cutsAlong(length, size, shift) {
+function cutsAlong(length, size, shift) {
   if (length <= size) return [0, length];
   const cuts = [0];
   for (let at = shift === 0 ? size : shift; at < length; at += size) cuts.push(at);

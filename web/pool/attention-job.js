@@ -1,9 +1,9 @@
 // One asynchronous call to attention(): its inputs, and where its results go.
 
-import { outOfMemory, typeError } from '../errors.js';
+import { outOfMemory } from '../errors.js';
 import { layoutCodes } from '../frame.js';
-import { result } from '../output.js';
-import { pointerIn, product } from '../tensor.js';
+import { placeOf, result } from '../output.js';
+import { product } from '../tensor.js';
 import { lseShape, scoresShape } from '../validate.js';
 import { copyRectangle, rectangle } from './blocks.js';
 import { Deal } from './deal.js';
@@ -69,7 +69,8 @@ export class AttentionJob extends Job {
     /** @param {Float32Array} from @param {import('./blocks.js').Rectangle} to @param {number} width */
     const copy = (from, to, width) =>
       copyRectangle(rectangle(from, false, [heads, rows, width]), to, [unit.batch, heads, rows, width]);
-    const target = this.#target();
+    // The constructor has made an array where there was none.
+    const target = /** @type {import('../output.js').Place} */ (placeOf(this.#runtime, this.#out));
     const to = rectangle(target.data, layout === layoutCodes.blhd, [numHeads, seqlenQ, headDimV], first);
     copy(out, { ...to, at: to.at + target.at }, headDimV);
     if (lse && this.#lse) copy(lse, rectangle(this.#lse.data, false, [numHeads, seqlenQ, 1], first), 1);
@@ -77,15 +78,6 @@ export class AttentionJob extends Job {
       copy(scores, rectangle(this.#scores.data, false, [numHeads, seqlenQ, seqlenKv], first), seqlenKv);
     }
     return unit.batch * heads * rows;
-  }
-
-  /** Where out lies now: wasm memory may have grown since. */
-  #target() {
-    const { array, tensor } = this.#out;
-    if (tensor) return { data: this.#runtime.floats, at: pointerIn(tensor, this.#runtime) / 4 };
-    const data = /** @type {Float32Array} */ (array);
-    if (data.length === 0) throw typeError('type', "out's buffer has been transferred elsewhere during the call");
-    return { data, at: 0 };
   }
 }
 
