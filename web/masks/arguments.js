@@ -9,7 +9,7 @@ import { isBlockMask } from './block-mask.js';
 /** @typedef {import('./block-mask.js').BlockMask} BlockMask */
 
 /** Rows, columns and positions are 32-bit numbers in the kernel. */
-const mostCells = 2 ** 31 - 1;
+export const mostCells = 2 ** 31 - 1;
 
 /** What to multiply columns - rows by for the offset. */
 const alignments = { 'lower-right': 1, 'upper-left': 0 };

@@ -3,8 +3,8 @@
 
 import { readNamed } from '../named-options.js';
 import { flag } from '../option-values.js';
-import { readSize, wholeNumber, wholeNumbers } from './arguments.js';
-import { addBoth, GlobalTokens } from './span-lists.js';
+import { mostCells, readSize, wholeNumber, wholeNumbers } from './arguments.js';
+import { addBoth, GlobalTokens, near } from './span-lists.js';
 import { fromSpans } from './spans.js';
 
 /**
@@ -41,29 +41,9 @@ export function longformer(length, options) {
 
 /** @param {any} given */
 function readDilations(given) {
-  const most = 2 ** 31 - 1;
-  if (typeof given === 'number') return [wholeNumber('longformer dilation', given, 1, most)];
-  const dilations = wholeNumbers('longformer dilation', given, 1, most);
+  if (typeof given === 'number') return [wholeNumber('longformer dilation', given, 1, mostCells)];
+  const dilations = wholeNumbers('longformer dilation', given, 1, mostCells);
   // One number at least: no heads is no mask.
-  if (dilations.length === 0) wholeNumber('longformer dilation: its length', 0, 1, most);
+  if (dilations.length === 0) wholeNumber('longformer dilation: its length', 0, 1, mostCells);
   return dilations;
-}
-
-/**
- * Spans of the keys p - left·dilation, …, p - dilation, p, p + dilation, …, p + right·dilation of 0 ... end - 1.
- * @param {number} p
- * @param {number} left keys before the own position
- * @param {number} right keys behind it
- * @param {number} dilation
- * @param {number} end
- * @returns {number[]} in ascending order: from, to, from, to, …
- */
-export function near(p, left, right, dilation, end) {
-  if (dilation === 1) return [p - left, p + right + 1];
-  /** @type {number[]} */
-  const spans = [];
-  const before = Math.min(left, Math.floor(p / dilation));
-  const behind = Math.min(right, Math.floor((end - 1 - p) / dilation));
-  for (let k = -before; k <= behind; k++) spans.push(p + k * dilation, p + k * dilation + 1);
-  return spans;
 }

@@ -4,7 +4,8 @@
 import { rangeError, show } from '../errors.js';
 import { readNamed } from '../named-options.js';
 import { flag } from '../option-values.js';
-import { wholeNumber } from './arguments.js';
+import { mostCells, wholeNumber } from './arguments.js';
+import { spaced } from './span-lists.js';
 import { fromSpans } from './spans.js';
 
 /** One number for every axis, or one for each. @typedef {number | readonly number[]} PerAxis */
@@ -31,7 +32,7 @@ import { fromSpans } from './spans.js';
 export function neighborhood(size, options) {
   const axes = readAxes(size, options);
   const tokens = axes.reduce((product, { length }) => product * length, 1);
-  const rows = wholeNumber('neighborhood size: its tokens', tokens, 1, 2 ** 31 - 1);
+  const rows = wholeNumber('neighborhood size: its tokens', tokens, 1, mostCells);
   const seen = axes.map((axis) => Array.from({ length: axis.length }, (_, i) => seenAlong(axis, i)));
   const last = axes.length - 1;
   const lines = Math.floor(rows / axes[last].length);
@@ -86,11 +87,7 @@ function seenAlong({ length, kernel, dilation, isCausal }, i) {
   const n = Math.ceil((length - rest) / dilation);
   const first = isCausal ? Math.max(m - kernel + 1, 0) : Math.min(Math.max(m - Math.floor(kernel / 2), 0), n - kernel);
   const end = isCausal ? m + 1 : first + kernel;
-  if (dilation === 1) return [first, end];
-  /** @type {number[]} */
-  const spans = [];
-  for (let t = first; t < end; t++) spans.push(rest + t * dilation, rest + t * dilation + 1);
-  return spans;
+  return spaced(rest + first * dilation, end - first, dilation);
 }
 
 /**
@@ -109,9 +106,9 @@ function readAxes(size, options) {
   const dilations = perAxis('dilation', given.dilation ?? 1, count);
   const causal = perAxis('causal', given.causal ?? false, count);
   return lengths.map((_, n) => {
-    const length = wholeNumber('neighborhood size', lengths[n], 1, 2 ** 31 - 1);
-    const kernel = wholeNumber('neighborhood kernelSize', kernels[n], 1, 2 ** 31 - 1);
-    const dilation = wholeNumber('neighborhood dilation', dilations[n], 1, 2 ** 31 - 1);
+    const length = wholeNumber('neighborhood size', lengths[n], 1, mostCells);
+    const kernel = wholeNumber('neighborhood kernelSize', kernels[n], 1, mostCells);
+    const dilation = wholeNumber('neighborhood dilation', dilations[n], 1, mostCells);
     if (kernel * dilation > length) {
       const product = `${kernel} x ${dilation} = ${kernel * dilation}`;
       throw rangeError('option', `neighborhood kernelSize x dilation is ${product} but the axis has ${length} tokens`);

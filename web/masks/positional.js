@@ -3,8 +3,8 @@
 import { rangeError } from '../errors.js';
 import { windowBounds } from '../option-values.js';
 import { arrayKind } from '../tensor.js';
-import { readOffsets, readSize, wholeNumber, wholeNumbers } from './arguments.js';
-import { near } from './longformer.js';
+import { mostCells, readOffsets, readSize, wholeNumber, wholeNumbers } from './arguments.js';
+import { near } from './span-lists.js';
 import { fromSpans } from './spans.js';
 
 /**
@@ -74,7 +74,7 @@ export function window(rows, columns, bounds, position) {
  */
 export function dilated(rows, columns, bounds, dilation, position) {
   const [left, right] = windowBounds(bounds);
-  const step = wholeNumber('dilation', dilation, 1, 2 ** 31 - 1);
+  const step = wholeNumber('dilation', dilation, 1, mostCells);
   return fromPositions('dilated', rows, columns, position, (p, _, end) => near(p, left, right, step, end));
 }
 

@@ -24,6 +24,36 @@ export function addBoth(spans, a, b, end) {
   }
 }
 
+/**
+ * Spans of `count` places from `first` on, `step` apart.
+ * @param {number} first
+ * @param {number} count
+ * @param {number} step
+ * @returns {number[]}
+ */
+export function spaced(first, count, step) {
+  if (step === 1) return [first, first + count];
+  /** @type {number[]} */
+  const spans = [];
+  for (let k = 0; k < count; k++) spans.push(first + k * step, first + k * step + 1);
+  return spans;
+}
+
+/**
+ * Spans of the keys p - left·dilation, …, p - dilation, p, p + dilation, …, p + right·dilation of 0 ... end - 1.
+ * @param {number} p
+ * @param {number} left keys before the own position
+ * @param {number} right keys behind it
+ * @param {number} dilation
+ * @param {number} end
+ * @returns {number[]}
+ */
+export function near(p, left, right, dilation, end) {
+  const before = Math.min(left, Math.floor(p / dilation));
+  const behind = Math.min(right, Math.floor((end - 1 - p) / dilation));
+  return spaced(p - before * dilation, before + 1 + behind, dilation);
+}
+
 /** Tokens that see all and are seen by all. */
 export class GlobalTokens {
   #isGlobal;
