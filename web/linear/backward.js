@@ -4,10 +4,10 @@ import { rangeError, show, typeError } from '../errors.js';
 import { copyOut } from '../output.js';
 import { product } from '../tensor.js';
 import { run } from './frame.js';
-import { readGated } from './gated.js';
-import { readLinear } from './linear-attention.js';
+import { gatedNames, readGated } from './gated.js';
+import { linearNames, readLinear } from './linear-attention.js';
 import { readExact } from './shapes.js';
-import { readSsd } from './ssd.js';
+import { readSsd, ssdNames } from './ssd.js';
 
 /**
  * @typedef {import('../operand.js').Operand} Operand
@@ -26,6 +26,9 @@ import { readSsd } from './ssd.js';
  */
 
 /** Options of a backward call: those of the forward call, but what it returns. @template T @typedef {import('../options.js').Without<T, Extract<keyof T, 'returnState'>>} ForBackward */
+
+/** @param {readonly string[]} names of options of a forward call */
+const forBackward = (names) => names.filter((name) => name !== 'returnState');
 
 /**
  * @template {{ state?: unknown, decay?: unknown }} [O={}]
@@ -61,7 +64,7 @@ import { readSsd } from './ssd.js';
  */
 export function linearAttentionBackward(runtime, query, key, value, given, options) {
   void runtime.exports; // throws once the instance is disposed of
-  const known = ['causal', 'eps', 'state', 'kvLengths', 'keyMask', 'layout'];
+  const known = forBackward(linearNames);
   const call = readLinear(runtime, 'linearAttentionBackward', query, key, value, options, known);
   return inputGradients(computeGradients(runtime, call, given));
 }
@@ -77,8 +80,7 @@ export function linearAttentionBackward(runtime, query, key, value, given, optio
 export function gatedLinearAttentionBackward(runtime, query, key, value, given, options) {
   void runtime.exports;
   const name = 'gatedLinearAttentionBackward';
-  const known = ['rule', 'decay', 'beta', 'scale', 'state', 'chunkSize', 'layout'];
-  const call = readGated(runtime, name, query, key, value, options, known);
+  const call = readGated(runtime, name, query, key, value, options, forBackward(gatedNames));
   if (call.beta) {
     throw rangeError('unsupported', `${name} has no gradients of the delta rules, so it takes no beta`);
   }
@@ -93,7 +95,7 @@ export function gatedLinearAttentionBackward(runtime, query, key, value, given, 
  */
 export function ssdBackward(runtime, inputs, given, options) {
   void runtime.exports;
-  const call = readSsd(runtime, 'ssdBackward', inputs, options, ['d', 'state', 'chunkSize', 'layout']);
+  const call = readSsd(runtime, 'ssdBackward', inputs, options, forBackward(ssdNames));
   const { dQuery, dKey, dValue, dStep, dRate, dSkip, dState } = computeGradients(runtime, call, given);
   return {
     dX: dValue,

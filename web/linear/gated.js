@@ -30,7 +30,7 @@ import { readBlhd, readGate } from './shapes.js';
 
 const rules = { linear: 0, gated: 1, delta: 2, 'gated-delta': 3 };
 
-const optionNames = ['rule', 'decay', 'beta', 'scale', 'state', 'returnState', 'chunkSize', 'layout'];
+export const gatedNames = ['rule', 'decay', 'beta', 'scale', 'state', 'returnState', 'chunkSize', 'layout'];
 
 /**
  * @param {Runtime} runtime
@@ -42,7 +42,7 @@ const optionNames = ['rule', 'decay', 'beta', 'scale', 'state', 'returnState', '
  */
 export function gatedLinearAttention(runtime, query, key, value, options) {
   void runtime.exports; // throws once the instance is disposed of
-  return compute(runtime, readGated(runtime, 'gatedLinearAttention', query, key, value, options, optionNames));
+  return compute(runtime, readGated(runtime, 'gatedLinearAttention', query, key, value, options, gatedNames));
 }
 
 /**

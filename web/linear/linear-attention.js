@@ -32,7 +32,7 @@ import { readBlhd } from './shapes.js';
  * @typedef {{ out: Tensor, state: O extends { returnState: true } ? Tensor : Tensor | undefined }} LinearResult
  */
 
-const optionNames = ['causal', 'eps', 'state', 'returnState', 'kvLengths', 'keyMask', 'layout'];
+export const linearNames = ['causal', 'eps', 'state', 'returnState', 'kvLengths', 'keyMask', 'layout'];
 
 /**
  * @param {Runtime} runtime
@@ -44,7 +44,7 @@ const optionNames = ['causal', 'eps', 'state', 'returnState', 'kvLengths', 'keyM
  */
 export function linearAttention(runtime, query, key, value, options) {
   void runtime.exports; // throws once the instance is disposed of
-  return compute(runtime, readLinear(runtime, 'linearAttention', query, key, value, options, optionNames));
+  return compute(runtime, readLinear(runtime, 'linearAttention', query, key, value, options, linearNames));
 }
 
 /**

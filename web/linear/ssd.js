@@ -26,7 +26,7 @@ import { readBlhd, readGate, same } from './shapes.js';
  * @property {'bhld' | 'blhd'} [layout] order of the dimensions of x, dt, b, c and out; (B, H, L, P) where absent, (B, L, H, P) in Mamba's own
  */
 
-const optionNames = ['d', 'state', 'returnState', 'chunkSize', 'layout'];
+export const ssdNames = ['d', 'state', 'returnState', 'chunkSize', 'layout'];
 
 /**
  * @param {Runtime} runtime
@@ -40,7 +40,7 @@ const optionNames = ['d', 'state', 'returnState', 'chunkSize', 'layout'];
  */
 export function ssd(runtime, x, dt, a, b, c, options) {
   void runtime.exports; // throws once the instance is disposed of
-  return compute(runtime, readSsd(runtime, 'ssd', { x, dt, a, b, c }, options, optionNames));
+  return compute(runtime, readSsd(runtime, 'ssd', { x, dt, a, b, c }, options, ssdNames));
 }
 
 /**
