@@ -7,7 +7,8 @@ import { emptyResult, Out, readOut } from '../output.js';
 import { AttentionJob } from '../pool/attention-job.js';
 import { RowCost } from '../pool/cost.js';
 import { rowsOf } from '../pool/job.js';
-import { arraysOf } from '../pool/slice-runner.js';
+import { slicesAhead } from '../pool/pace.js';
+import { arraysOf, buffersOf } from '../pool/slice-runner.js';
 import { Snapshot } from '../pool/snapshot.js';
 import { pointerIn, product } from '../tensor.js';
 import { beginQueryCall, fitQueryCall, outShape } from '../validate.js';
@@ -85,9 +86,6 @@ export function beginAttend(runtime, { lengths, longest }, { call, shape, out, i
   }
 }
 
-/** Slices that a shard has at a time: one that it computes, and one so that it need not wait for the next. */
-const slicesAhead = 2;
-
 /**
  * Has a shard compute its heads, some rows after the others.
  * @param {AttentionJob} job
@@ -112,7 +110,7 @@ export async function sendSlices(job, call, { keeper, number, first, heads }, bu
     const slice = { unit, head: 0, heads: heads * group, row, rows: end - row, cost };
     const work = job.inputs.work(slice, true);
     const blocks = work.blocks ? job.inputs.blocks(true) : null;
-    const transfer = [...arraysOf(work), blocks?.tiles, blocks?.bits].flatMap((array) => (array ? [array.buffer] : []));
+    const transfer = buffersOf([...arraysOf(work), blocks?.tiles, blocks?.bits]);
     const segments = keySegments && keySegments.data;
     const answer = keeper.ask({ what: 'attend', cache: number, work, segments, blocks }, transfer).then(
       (/** @type {import('../pool/slice-runner.js').SliceResult} */ results) => {

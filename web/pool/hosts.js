@@ -37,6 +37,15 @@ export function findWays() {
   return ways;
 }
 
+/**
+ * @param {Way[] | null} ways
+ * @param {Way} way that has not worked
+ */
+export function dropWay(ways, way) {
+  const at = ways?.indexOf(way) ?? -1;
+  if (at >= 0) ways?.splice(at, 1);
+}
+
 /** Most workers of 'auto'. */
 const mostCores = 8;
 

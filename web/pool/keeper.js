@@ -3,6 +3,7 @@
 import { rangeError } from '../errors.js';
 import { ShardStore } from '../kv-cache/shard-store.js';
 import { messageOf } from '../source.js';
+import { dropWay } from './hosts.js';
 import { nextTask } from './next-task.js';
 import { Pace } from './pace.js';
 import { errorOf, Station } from './station.js';
@@ -115,7 +116,7 @@ export class Keeper {
       }
       // A way that has worked before is not the reason: the host has enough workers.
       if (way.proven) break;
-      drop(ways, way);
+      dropWay(ways, way);
     }
     this.#stay();
   }
@@ -145,7 +146,7 @@ export class Keeper {
     // It has never kept anything.
     if (way.proven) this.#stay();
     else {
-      drop(this.#home.ways ?? [], way);
+      dropWay(this.#home.ways, way);
       this.#start();
     }
   }
@@ -205,14 +206,4 @@ export class Keeper {
     }
     this.#busy = false;
   }
-}
-
-/**
- * @template T
- * @param {T[]} list
- * @param {T} item
- */
-function drop(list, item) {
-  const at = list.indexOf(item);
-  if (at >= 0) list.splice(at, 1);
 }

@@ -1,6 +1,6 @@
 // One worker, seen from the pool's side.
 
-import { arraysOf } from './slice-runner.js';
+import { arraysOf, buffersOf } from './slice-runner.js';
 import { errorOf, Station } from './station.js';
 
 /**
@@ -63,10 +63,7 @@ export class Member {
     const blocks = work.blocks && this.#blocksOf !== job ? job.inputs.blocks(true) : null;
     const arrays = [...arraysOf(work), keys?.key, keys?.value, blocks?.tiles, blocks?.bits];
     const id = this.#next++;
-    this.#station.post(
-      { type: 'slice', id, keys, blocks, work },
-      arrays.flatMap((array) => (array ? [array.buffer] : [])),
-    );
+    this.#station.post({ type: 'slice', id, keys, blocks, work }, buffersOf(arrays));
     this.held = unit;
     if (blocks) this.#blocksOf = job;
     this.assignments.set(id, { job, slice });

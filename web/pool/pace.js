@@ -9,6 +9,9 @@ const leastCost = 8e6;
 /** Parts that the rest of a call is cut into for each thread, so that all end at about the same time. */
 const partsPerThread = 3;
 
+/** Slices that a worker has at a time: one that it computes, and one so that it need not wait for the next. */
+export const slicesAhead = 2;
+
 /** Milliseconds that the coarsest clocks do not tell from none. */
 const clockStep = 0.125;
 

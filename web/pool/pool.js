@@ -2,10 +2,10 @@
 // Nothing here waits for a worker: where none can be started, or all are lost, slices are computed on this thread, with rests.
 
 import { Buffers } from './buffers.js';
-import { findWays, mostThreads } from './hosts.js';
+import { dropWay, findWays, mostThreads } from './hosts.js';
 import { Member } from './member.js';
 import { nextTask } from './next-task.js';
-import { Pace } from './pace.js';
+import { Pace, slicesAhead } from './pace.js';
 import { SliceRunner } from './slice-runner.js';
 
 /**
@@ -15,9 +15,6 @@ import { SliceRunner } from './slice-runner.js';
  * @typedef {import('./member.js').Assignment} Assignment
  * @typedef {import('./station.js').Program} Program
  */
-
-/** Slices that a worker has at a time: one that it computes, and one so that it need not wait for the next. */
-const slicesAhead = 2;
 
 /** Milliseconds that the first call waits for a worker before it is begun on this thread. */
 const patience = 1000;
@@ -191,8 +188,7 @@ export class Pool {
    */
   #replace(lost) {
     if (!lost.way.proven) {
-      const at = this.#ways?.indexOf(lost.way) ?? -1;
-      if (at >= 0) this.#ways?.splice(at, 1);
+      dropWay(this.#ways, lost.way);
       for (const member of this.#members) {
         if (member.way !== lost.way) continue;
         member.stop();

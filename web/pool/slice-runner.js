@@ -125,6 +125,14 @@ export const arraysOf = ({ query, mask, bias, weights, upstream }) => [
   upstream?.dLse,
 ];
 
+/**
+ * What is transferred with a message.
+ * @param {unknown[]} arrays those that are there
+ * @returns {ArrayBuffer[]}
+ */
+export const buffersOf = (arrays) =>
+  arrays.flatMap((array) => (ArrayBuffer.isView(array) ? [/** @type {ArrayBuffer} */ (array.buffer)] : []));
+
 export class SliceRunner {
   /** @type {Runtime} */
   #runtime;

@@ -17,6 +17,7 @@ import { loadError, rangeError } from '../errors.js';
 
 export class Station {
   #link;
+  #way;
   #program;
   #listener;
   #stopped = false;
@@ -30,7 +31,7 @@ export class Station {
    * @throws where the host refuses at once
    */
   constructor(way, program, listener) {
-    this.way = way;
+    this.#way = way;
     this.#program = program;
     this.#listener = listener;
     this.#link = way.open({ message: (data) => this.#hear(data), lost: () => this.#lose() });
@@ -66,7 +67,7 @@ export class Station {
   #hear(reply) {
     if (this.#stopped) return;
     if (reply.type === 'ready') {
-      this.way.proven = true;
+      this.#way.proven = true;
       this.ready = true;
       this.#listener.ready();
     } else if (reply.type === 'unreadable') this.#sendBytes();

@@ -6,7 +6,7 @@ import { ShardStore } from '../kv-cache/shard-store.js';
 import { nodeModule } from '../node-module.js';
 import { instantiate } from '../runtime.js';
 import { messageOf } from '../source.js';
-import { arraysOf, SliceRunner } from './slice-runner.js';
+import { arraysOf, buffersOf, SliceRunner } from './slice-runner.js';
 
 /**
  * What a worker is told.
@@ -70,12 +70,10 @@ function run({ id, keys, blocks, work }) {
     if (keys) runner.hold(keys);
     if (blocks) runner.holdBlocks(blocks);
     const results = runner.run(work, true);
-    const arrays = buffersOf(results);
+    const arrays = buffersOf(Object.values(results));
     // What came goes back, to be used again; the query's buffer may hold the result already.
     const came = [...arraysOf(work), keys?.key, keys?.value];
-    const spare = came.flatMap((array) =>
-      array && !arrays.includes(array.buffer) ? [/** @type {ArrayBuffer} */ (array.buffer)] : [],
-    );
+    const spare = buffersOf(came).filter((buffer) => !arrays.includes(buffer));
     reply({ type: 'done', id, results, spare }, [...arrays, ...spare]);
   } catch (error) {
     reply({ type: 'error', id, error: describe(error) });
@@ -86,17 +84,13 @@ function run({ id, keys, blocks, work }) {
 function obey({ id, order }) {
   try {
     const results = /** @type {ShardStore} */ (shards).obey(order);
-    if (id !== null) reply({ type: 'done', id, results, spare: [] }, buffersOf(results));
+    if (id !== null) reply({ type: 'done', id, results, spare: [] }, buffersOf(Object.values(results)));
   } catch (error) {
     // Where nobody would hear of it, this worker is done for.
     if (id === null) throw error;
     reply({ type: 'error', id, error: describe(error) });
   }
 }
-
-/** @param {object} results */
-const buffersOf = (results) =>
-  Object.values(results).flatMap((array) => (ArrayBuffer.isView(array) ? [array.buffer] : []));
 
 /**
  * @param {unknown} error
