@@ -141,6 +141,16 @@ export function outOfMemory(needed, allowed, what, cause) {
 }
 
 /**
+ * Something is used that has been disposed of.
+ * @param {string} what
+ * @param {boolean} withInstance whether it was its instance that has been
+ * @returns {RangeError & AttentionError}
+ */
+export function disposedError(what, withInstance) {
+  return rangeError('disposed', `${withInstance ? `the sdpa instance of ${what}` : what} has been disposed of`);
+}
+
+/**
  * A value as an error message shows it: short, and never failing.
  * @param {unknown} value
  * @returns {string}

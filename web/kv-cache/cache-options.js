@@ -124,3 +124,11 @@ function checkKind({ capacity, fixed, window, globalKeys, pageSize }) {
   }
   if (fixed && capacity === undefined) throw rangeError('option', 'fixed needs a capacity, the tokens of each row');
 }
+
+/**
+ * @param {CacheSpec} spec
+ * @throws RangeError `option` where a cache of this kind cannot be forked
+ */
+export function checkFork({ pageSize }) {
+  if (!pageSize) throw rangeError('option', 'only a paged cache can fork: create it with the option pageSize');
+}

@@ -1,17 +1,18 @@
 // The cache as callers have it: keys and values of the tokens so far, kept in wasm memory.
 
 import { disposeSymbol } from '../dispose.js';
-import { rangeError } from '../errors.js';
+import { disposedError, rangeError } from '../errors.js';
 import { append } from './append.js';
 import { attend } from './attend.js';
+import { checkFork } from './cache-options.js';
 import { evict, truncate } from './evict.js';
-import { PagedRows } from './paged-rows.js';
 
 /**
  * @typedef {import('../options.js').AttentionOptions} AttentionOptions
  * @typedef {import('../tensor.js').SdpaTensor} SdpaTensor
  * @typedef {import('../tensor.js').TensorLike} TensorLike
  * @typedef {import('./append.js').AppendOptions} AppendOptions
+ * @typedef {import('./paged-rows.js').PagedRows} PagedRows
  * @typedef {import('./rows.js').Rows} Rows
  */
 
@@ -49,12 +50,7 @@ export class KVCache {
   }
 
   #live() {
-    if (!this.#rows || this.#rows.runtime.disposed) {
-      throw rangeError(
-        'disposed',
-        `${this.#rows ? 'the sdpa instance of this KV cache' : 'this KV cache'} has been disposed of`,
-      );
-    }
+    if (!this.#rows || this.#rows.runtime.disposed) throw disposedError('this KV cache', this.#rows !== null);
     return this.#rows;
   }
 
@@ -128,8 +124,8 @@ export class KVCache {
    */
   fork() {
     const rows = this.#live();
-    if (rows instanceof PagedRows) return new KVCache(rows.fork());
-    throw rangeError('option', 'only a paged cache can fork: create it with the option pageSize');
+    checkFork(rows.spec);
+    return new KVCache(/** @type {PagedRows} */ (rows).fork());
   }
 
   /** Tokens of the longest row, those that a ring has lost included. */

@@ -1,6 +1,7 @@
 // The shards of one cache, seen from the caller's thread: what is done on all of them together, in order, and wholly or not at all.
 
 import { rangeError } from '../errors.js';
+import { checkFork } from './cache-options.js';
 import { checkIndices, lengthsAfter, lengthsWithout } from './evict.js';
 import { cutHeads } from './cut-heads.js';
 import { firstCapacity } from './make-rows.js';
@@ -180,9 +181,7 @@ export class ShardGroup {
 
   /** @returns {Promise<ShardGroup>} with the same tokens */
   async fork() {
-    if (!this.spec.pageSize) {
-      throw rangeError('option', 'only a paged cache can fork: create it with the option pageSize');
-    }
+    checkFork(this.spec);
     return this.#inTurn(async () => {
       const shards = this.shards.map((shard) => ({ ...shard, number: this.keepers.number }));
       shards.forEach(({ keeper, number }, i) =>

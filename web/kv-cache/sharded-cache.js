@@ -1,7 +1,7 @@
 // The sharded cache as callers have it: what KVCache is, with promises.
 
 import { disposeSymbol } from '../dispose.js';
-import { rangeError } from '../errors.js';
+import { disposedError } from '../errors.js';
 import { readTokens } from './append.js';
 import { readCacheOptions } from './cache-options.js';
 import { readIndices, readLength } from './evict.js';
@@ -43,11 +43,7 @@ export class ShardedKVCache {
   }
 
   #live() {
-    if (this.#group.closed || this.#runtime.disposed) {
-      const what =
-        this.#runtime.disposed && !this.#group.closed ? 'the sdpa instance of this KV cache' : 'this KV cache';
-      throw rangeError('disposed', `${what} has been disposed of`);
-    }
+    if (this.disposed) throw disposedError('this KV cache', !this.#group.closed);
     this.#group.check();
     return this.#group;
   }

@@ -2,7 +2,7 @@
 // c·Wv + bv) with c the context, or x itself (Vaswani et al. 2017, section 3.2.2).
 
 import { disposeSymbol } from '../dispose.js';
-import { rangeError, show, typeError } from '../errors.js';
+import { disposedError, rangeError, show, typeError } from '../errors.js';
 import { readNamed } from '../named-options.js';
 import { settle } from '../operand.js';
 import { whole } from '../option-values.js';
@@ -93,9 +93,7 @@ export class MultiHeadAttention {
   }
 
   #live() {
-    if (!this.disposed) return;
-    const owner = this.#runtime.disposed ? 'the sdpa instance of this layer' : 'this layer';
-    throw rangeError('disposed', `${owner} has been disposed of`);
+    if (this.disposed) throw disposedError('this layer', this.#runtime.disposed);
   }
 
   /** @returns {import('./layer-call.js').LayerState} */
