@@ -164,6 +164,13 @@ export function readIntegers(inputs, name) {
   return { shape, values };
 }
 
+/** @param {Record<string, any>} inputs @param {string} name @returns {FloatInput} */
+export function required(inputs, name) {
+  const input = readFloat(inputs, name);
+  if (input === undefined) throw typeError('type', `input ${name} is missing`);
+  return input;
+}
+
 /**
  * One whole number: a tensor of shape [] or [1].
  * @param {Record<string, any>} inputs
@@ -202,6 +209,20 @@ export function readInteger(attributes, name, fallback, accepts, rule) {
   const value = Number(given);
   if (!Number.isInteger(value) || !accepts(value))
     throw rangeError('option', `${name} is ${given}; it must be ${rule}`);
+  return value;
+}
+
+/**
+ * An integer attribute that must be there.
+ * @param {Record<string, any>} attributes
+ * @param {string} name
+ * @param {(value: number) => boolean} accepts
+ * @param {string} rule
+ * @returns {number}
+ */
+export function requiredInteger(attributes, name, accepts, rule) {
+  const value = readInteger(attributes, name, undefined, accepts, rule);
+  if (value === undefined) throw rangeError('option', `${name} is required`);
   return value;
 }
 

@@ -1,5 +1,5 @@
 // Moves rows between ONNX's layouts, and turns results into tensors of the inputs' types.
-import { toBfloat16Bits, toFloat16Bits } from '../half.js';
+import { fromBfloat16Bits, fromFloat16Bits, toBfloat16Bits, toFloat16Bits } from '../half.js';
 
 /**
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput
@@ -80,6 +80,17 @@ export function headsLast(data, [batch, heads, length, size]) {
 export function fromFloat32(data, shape, dtype) {
   if (dtype === 'float32') return { data, shape, dtype };
   return { data: dtype === 'float16' ? toFloat16Bits(data) : toBfloat16Bits(data), shape, dtype };
+}
+
+/**
+ * Elements of a float tensor as float32: the same array where they are.
+ * @param {{ data: FloatData, dtype: FloatType }} tensor
+ * @returns {Float32Array}
+ */
+export function toFloat32({ data, dtype }) {
+  if (dtype === 'float32') return /** @type {Float32Array} */ (data);
+  const bits = /** @type {Uint16Array} */ (data);
+  return dtype === 'float16' ? fromFloat16Bits(bits) : fromBfloat16Bits(bits);
 }
 
 /**

@@ -1,8 +1,7 @@
 // ai.onnx LinearAttention, opset 27, on the library's own gatedLinearAttention. Source of the rules: docs/Operators.md of onnx/onnx.
 import { rangeError } from '../errors.js';
-import { checkNames, readFloat, readInteger, readNumber } from './onnx-inputs.js';
-import { fromFloat32, outputOf } from './onnx-layout.js';
-import { required, widen } from './onnx-rotary-inputs.js';
+import { checkNames, readFloat, readInteger, readNumber, required, requiredInteger } from './onnx-inputs.js';
+import { fromFloat32, outputOf, toFloat32 } from './onnx-layout.js';
 
 /**
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput
@@ -41,8 +40,9 @@ const RULES = ['linear', 'gated', 'delta', 'gated_delta'];
 export function linearAttention(sdpa, inputs, attributes) {
   checkNames('input', inputs, INPUTS, 'LinearAttention');
   checkNames('attribute', attributes, ATTRIBUTES, 'LinearAttention');
-  const heads = readHeads(attributes, 'q_num_heads');
-  const states = readHeads(attributes, 'kv_num_heads');
+  const [heads, states] = ['q_num_heads', 'kv_num_heads'].map((name) =>
+    requiredInteger(attributes, name, (count) => count > 0, 'above 0'),
+  );
   if (heads % states !== 0) {
     throw rangeError('shape', `q_num_heads is ${heads}; it must be a multiple of kv_num_heads, which is ${states}`);
   }
@@ -68,7 +68,7 @@ export function linearAttention(sdpa, inputs, attributes) {
   const { out, state } = sdpa.gatedLinearAttention(q, k, v, {
     ...options,
     decay: options.decay && splitDecay(options.decay, states),
-    state: past && { data: widen(past), shape: past.shape },
+    state: past && { data: toFloat32(past), shape: past.shape },
   });
   const [batch, length] = query.shape;
   const like = past ?? query;
@@ -76,13 +76,6 @@ export function linearAttention(sdpa, inputs, attributes) {
     output: outputOf(fromFloat32(out.data, [batch, length, heads * v.shape[3]], query.dtype), query.isFloat16Array),
     present_state: outputOf(fromFloat32(state.data, state.shape, like.dtype), like.isFloat16Array),
   };
-}
-
-/** @param {Record<string, any>} attributes @param {string} name @returns {number} */
-function readHeads(attributes, name) {
-  const heads = readInteger(attributes, name, undefined, (count) => count > 0, 'above 0');
-  if (heads === undefined) throw rangeError('option', `${name} is required`);
-  return heads;
 }
 
 /**

@@ -1,7 +1,7 @@
 // What the com.microsoft operators add to the scores: attention_bias, and the mask value of MultiHeadAttention's padded keys.
 import { rangeError } from '../errors.js';
 import { readFloat, readIntegers } from './onnx-inputs.js';
-import { toFloat32 } from './onnx-ms-rows.js';
+import { toFloat32 } from './onnx-layout.js';
 
 /**
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput

@@ -1,6 +1,6 @@
 // The tensors of a com.microsoft GroupQueryAttention node, checked against each other and against the lengths they come with.
 import { rangeError, typeError } from '../errors.js';
-import { readFloat, readInteger, readIntegers, readScalar } from './onnx-inputs.js';
+import { readFloat, readIntegers, readScalar, required, requiredInteger } from './onnx-inputs.js';
 import { rowsHeadsFirst, rowsInLine } from './onnx-ms-rows.js';
 
 /**
@@ -27,16 +27,13 @@ import { rowsHeadsFirst, rowsInLine } from './onnx-ms-rows.js';
  * @returns {GqaTensors}
  */
 export function readTensors(inputs, attributes) {
-  const [heads, kvHeads] = ['num_heads', 'kv_num_heads'].map((name) => {
-    const count = readInteger(attributes, name, undefined, (n) => n >= 1, 'at least 1');
-    if (count === undefined) throw rangeError('option', `${name} is required`);
-    return count;
-  });
+  const [heads, kvHeads] = ['num_heads', 'kv_num_heads'].map((name) =>
+    requiredInteger(attributes, name, (count) => count >= 1, 'at least 1'),
+  );
   if (heads % kvHeads !== 0) {
     throw rangeError('option', `num_heads is ${heads}, which is not a multiple of kv_num_heads, ${kvHeads}`);
   }
-  const given = readFloat(inputs, 'query');
-  if (given === undefined) throw typeError('type', 'input query is missing');
+  const given = required(inputs, 'query');
   if (given.shape.length !== 3)
     throw rangeError('shape', `query has shape [${given.shape}]; it must have 3 dimensions`);
   const { query, key, value } = unpack(given, readFloat(inputs, 'key'), readFloat(inputs, 'value'), heads, kvHeads);

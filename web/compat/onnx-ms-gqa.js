@@ -4,11 +4,11 @@
 // Source of the rules: docs/ContribOperators.md of microsoft/onnxruntime, and what its CPU operator does where that says nothing.
 import { rangeError, show } from '../errors.js';
 import { checkNames, readFloat, readInteger, readNumber } from './onnx-inputs.js';
-import { fromFloat32, headsLast, outputOf } from './onnx-layout.js';
+import { fromFloat32, headsLast, outputOf, toFloat32 } from './onnx-layout.js';
 import { biasOption, cropScores, readAttentionBias } from './onnx-ms-bias.js';
 import { readTensors } from './onnx-ms-gqa-inputs.js';
 import { readCaches, readPositions, rotated } from './onnx-ms-gqa-rotary.js';
-import { asOperand, inType, joinRows, toFloat32 } from './onnx-ms-rows.js';
+import { asOperand, inType, joinRows } from './onnx-ms-rows.js';
 
 /**
  * @typedef {import('./onnx-inputs.js').OnnxTensor} OnnxTensor

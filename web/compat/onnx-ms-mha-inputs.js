@@ -1,7 +1,8 @@
 // The tensors of a com.microsoft MultiHeadAttention node, in each of its packings, checked against each other.
 import { rangeError, typeError } from '../errors.js';
-import { readFloat, readInteger, readIntegers, readScalar } from './onnx-inputs.js';
-import { floatRows, inType, rowsHeadsFirst, rowsInLine, toFloat32 } from './onnx-ms-rows.js';
+import { readFloat, readIntegers, readScalar, required, requiredInteger } from './onnx-inputs.js';
+import { toFloat32 } from './onnx-layout.js';
+import { floatRows, inType, rowsHeadsFirst, rowsInLine } from './onnx-ms-rows.js';
 
 /**
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput
@@ -29,10 +30,8 @@ import { floatRows, inType, rowsHeadsFirst, rowsInLine, toFloat32 } from './onnx
  * @returns {MhaTensors}
  */
 export function readTensors(inputs, attributes) {
-  const heads = readInteger(attributes, 'num_heads', undefined, (count) => count >= 1, 'at least 1');
-  if (heads === undefined) throw rangeError('option', 'num_heads is required');
-  const given = readFloat(inputs, 'query');
-  if (given === undefined) throw typeError('type', 'input query is missing');
+  const heads = requiredInteger(attributes, 'num_heads', (count) => count >= 1, 'at least 1');
+  const given = required(inputs, 'query');
   const tensors = unpack(given, readFloat(inputs, 'key'), readFloat(inputs, 'value'), heads);
   const { query, key, value } = addBias(tensors, readFloat(inputs, 'bias'));
   const { keysHeadsFirst } = tensors;

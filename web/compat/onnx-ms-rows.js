@@ -1,7 +1,6 @@
 // Rows of heads where they lie in a tensor. The com.microsoft operators pack query, key and value in several ways; each is one
 // stride per axis, so that a tensor is copied only where attention cannot take it as it is, and then once.
-import { fromBfloat16Bits, fromFloat16Bits } from '../half.js';
-import { fromFloat32 } from './onnx-layout.js';
+import { fromFloat32, toFloat32 } from './onnx-layout.js';
 
 /**
  * Row (b, h, l) holds `size` elements from offset + b·strides[0] + h·strides[1] + l·strides[2] on.
@@ -147,17 +146,6 @@ export function floatRows(rows) {
 export function inType(rows, dtype) {
   if (rows.dtype === dtype) return rows;
   return { ...rows, dtype, data: fromFloat32(/** @type {Float32Array} */ (rows.data), [], dtype).data };
-}
-
-/**
- * Elements of a float tensor as float32: the same array where they are.
- * @param {{ data: FloatData, dtype: FloatType }} tensor
- * @returns {Float32Array}
- */
-export function toFloat32({ data, dtype }) {
-  if (dtype === 'float32') return /** @type {Float32Array} */ (data);
-  const bits = /** @type {Uint16Array} */ (data);
-  return dtype === 'float16' ? fromFloat16Bits(bits) : fromBfloat16Bits(bits);
 }
 
 /**

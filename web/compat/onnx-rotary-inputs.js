@@ -1,7 +1,7 @@
 // What the rotary operators are given: tables, positions, attributes and sizes, checked, with errors that say the formal names.
-import { rangeError, typeError } from '../errors.js';
-import { fromBfloat16Bits, fromFloat16Bits } from '../half.js';
-import { readFloat, readInteger } from './onnx-inputs.js';
+import { rangeError } from '../errors.js';
+import { readInteger, required } from './onnx-inputs.js';
+import { toFloat32 } from './onnx-layout.js';
 
 /** @typedef {import('./onnx-inputs.js').FloatInput} FloatInput */
 
@@ -27,25 +27,12 @@ import { readFloat, readInteger } from './onnx-inputs.js';
  */
 
 /**
- * @param {Record<string, any>} inputs
- * @param {string} name
- * @returns {FloatInput}
- */
-export function required(inputs, name) {
-  const input = readFloat(inputs, name);
-  if (input === undefined) throw typeError('type', `input ${name} is missing`);
-  return input;
-}
-
-/**
  * A new array of an input's values.
  * @param {FloatInput} input
  * @returns {Float32Array}
  */
 export function widen({ data, dtype }) {
-  if (dtype === 'float16') return fromFloat16Bits(/** @type {Uint16Array} */ (data));
-  if (dtype === 'bfloat16') return fromBfloat16Bits(/** @type {Uint16Array} */ (data));
-  return new Float32Array(/** @type {Float32Array} */ (data));
+  return dtype === 'float32' ? new Float32Array(data) : toFloat32({ data, dtype });
 }
 
 /**

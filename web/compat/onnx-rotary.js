@@ -3,7 +3,7 @@
 // Sources of the rules: docs/Operators.md of onnx/onnx and docs/ContribOperators.md of microsoft/onnxruntime.
 import { rangeError, typeError } from '../errors.js';
 import { rotateRow } from '../rotate.js';
-import { checkNames, readIntegers, readNumber } from './onnx-inputs.js';
+import { checkNames, readIntegers, readNumber, required } from './onnx-inputs.js';
 import { fromFloat32, outputOf } from './onnx-layout.js';
 import {
   checkWidth,
@@ -13,7 +13,6 @@ import {
   readPositions,
   readSizes,
   readTables,
-  required,
   widen,
 } from './onnx-rotary-inputs.js';
 
