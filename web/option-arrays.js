@@ -36,7 +36,7 @@ export function perHead(name, setting) {
  * @param {string} name
  * @param {readonly unknown[]} given
  */
-function readNumbers(name, given) {
+export function readNumbers(name, given) {
   return Array.from(given, (element, i) => {
     if (typeof element === 'number') return element;
     throw typeError('type', `${name}[${i}] must be a number, got ${show(element)}`);

@@ -5,6 +5,7 @@ import { layoutCodes } from '../frame.js';
 import { widened } from '../kv-cache/stage.js';
 import { readNamed } from '../named-options.js';
 import { readOperand, settleAll } from '../operand.js';
+import { readNumbers } from '../option-arrays.js';
 import { oneOf, whole } from '../option-values.js';
 import { AttentionCall } from '../options.js';
 import { readOut } from '../output.js';
@@ -159,10 +160,7 @@ function readFactors(setting, heads) {
     throw typeError('type', `logitScale data must be a Float32Array or number[], got ${show(data)}`);
   }
   const shape = bare ? null : readShape('logitScale', setting.shape ?? setting.dims);
-  const numbers = Array.from(data);
-  for (const [h, number] of numbers.entries()) {
-    if (typeof number !== 'number') throw typeError('type', `logitScale[${h}] must be a number, got ${show(number)}`);
-  }
+  const numbers = readNumbers('logitScale', data);
   if (numbers.length !== heads || (shape && product('logitScale', shape) !== heads)) {
     const got = shape ? `shape ${show(shape)} with ${numbers.length} numbers` : `${numbers.length} numbers`;
     throw rangeError('shape', `logitScale must have one number per query head, ${heads}, got ${got}`);
