@@ -3,23 +3,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { largestError, random16, randomSource, widen } from '../helpers/reference.mjs';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { loadVariant, resident } from '../helpers/sdpa.mjs';
 import { gatedReference } from './linear-reference.mjs';
+import { cut, errorBesideLargest, filled, shapes } from './linear-tensors.mjs';
 
 const sdpa = await loadVariant();
 after(() => sdpa.dispose());
 
 /** Of the largest number that is wanted: what is read are sums of the state's numbers, which cancel. */
 const tolerance = 2e-6;
-
-/** @param {ArrayLike<number>} got @param {ArrayLike<number>} want */
-function errorOf(got, want) {
-  const largest = Array.from(want).reduce((most, x) => Math.max(most, Math.abs(x)), 1);
-  return largestError(
-    Array.from(got, (x) => x / largest),
-    Array.from(want, (x) => x / largest),
-  );
-}
 
 const rules = /** @type {const} */ (['linear', 'gated', 'delta', 'gated-delta']);
 
@@ -30,17 +22,7 @@ const rules = /** @type {const} */ (['linear', 'gated', 'delta', 'gated-delta'])
  */
 function inputs(seed, { rank = 4, B = 2, H = 4, Hkv = 2, L = 37, D = 5, Dv = 7, layout = 'bhld' } = {}) {
   const { tensor, uniform } = randomSource(seed);
-  const shape = (/** @type {number} */ heads, /** @type {number[]} */ ...last) =>
-    [B, ...(layout === 'blhd' ? [L, heads] : [heads, L])]
-      .slice(4 - rank)
-      .concat(last)
-      .slice(rank === 2 ? 1 : 0);
-  const sized = (/** @type {number} */ heads, /** @type {number[]} */ ...last) =>
-    rank === 2 ? [L, ...last] : shape(heads, ...last);
-  const filled = (/** @type {number[]} */ sizes, /** @type {() => number} */ next) => ({
-    data: Float32Array.from({ length: sizes.reduce((a, b) => a * b, 1) }, next),
-    shape: sizes,
-  });
+  const sized = shapes(layout, B, L, rank);
   const key = tensor(...sized(Hkv, D));
   key.data.forEach((x, i) => (key.data[i] = x / Math.sqrt(D)));
   const decays = () => -0.6 * uniform() ** 2;
@@ -67,7 +49,7 @@ function check({ query, key, value }, options) {
   const want = gatedReference(query, key, value, options);
   const got = sdpa.gatedLinearAttention(query, key, value, { ...options, returnState: true });
   assert.deepEqual(got.out.shape, [...query.shape.slice(0, -1), value.shape.at(-1)]);
-  const worst = Math.max(errorOf(got.out.data, want.out), errorOf(got.state.data, want.state));
+  const worst = Math.max(errorBesideLargest(got.out.data, want.out), errorBesideLargest(got.state.data, want.state));
   assert.ok(worst <= tolerance, `differs by ${worst}`);
   return got;
 }
@@ -125,13 +107,9 @@ for (const rule of rules) {
       let state = all.state;
       const outs = [];
       for (let n = 1; n < cuts.length; n++) {
-        const cut = (/** @type {any} */ tensor) => {
-          const row = tensor.data.length / 40;
-          const shape = tensor.shape.with(1, cuts[n] - cuts[n - 1]);
-          return { data: tensor.data.slice(cuts[n - 1] * row, cuts[n] * row), shape };
-        };
-        const options = Object.fromEntries(Object.entries(gates(rule, all)).map(([name, gate]) => [name, cut(gate)]));
-        const part = sdpa.gatedLinearAttention(cut(all.query), cut(all.key), cut(all.value), {
+        const piece = (/** @type {any} */ tensor) => cut(tensor, cuts[n - 1], cuts[n]);
+        const options = Object.fromEntries(Object.entries(gates(rule, all)).map(([name, gate]) => [name, piece(gate)]));
+        const part = sdpa.gatedLinearAttention(piece(all.query), piece(all.key), piece(all.value), {
           ...options,
           layout: 'blhd',
           state,
@@ -212,7 +190,7 @@ test('slow decays over thousands of tokens, where a factor rounded to float32 wo
       const { out } = check(all, { decay });
       if (g === -1e-4) {
         const other = gatedReference(all.query, all.key, all.value, { decay: rounded }).out;
-        assert.ok(errorOf(out.data, other) > 5 * tolerance);
+        assert.ok(errorBesideLargest(out.data, other) > 5 * tolerance);
       }
     }
   }
@@ -278,15 +256,10 @@ test('16-bit inputs are widened', () => {
 
 test('tensors in wasm memory are read where they lie', () => {
   const all = inputs(19, { layout: 'blhd' });
-  const resident = (/** @type {any} */ { data, shape }) => {
-    const tensor = sdpa.tensor(shape);
-    tensor.data.set(data);
-    return tensor;
-  };
   const { query, key, value, decay, beta, state } = all;
   const options = { layout: /** @type {const} */ ('blhd'), returnState: true };
   const want = sdpa.gatedLinearAttention(query, key, value, { decay, beta, state, ...options });
-  const [q, k, v, g, b, s] = [query, key, value, decay, beta, state].map(resident);
+  const [q, k, v, g, b, s] = [query, key, value, decay, beta, state].map((tensor) => resident(sdpa, tensor));
   const got = sdpa.gatedLinearAttention(q, k, v, { decay: g, beta: b, state: s, ...options });
   assert.deepEqual(got, want);
   assert.deepEqual(s.data, state.data, 'a state that is passed in is not written to');

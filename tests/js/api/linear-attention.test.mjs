@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { largestError, randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 import { linearReference, phi, rowsOf } from './linear-reference.mjs';
+import { cut, shapes } from './linear-tensors.mjs';
 
 const sdpa = await loadVariant();
 after(() => sdpa.dispose());
@@ -17,13 +18,8 @@ const tolerance = 2e-6;
  */
 function inputs(seed, { rank = 4, B = 2, H = 4, Hkv = 2, L = 37, S = L, D = 5, Dv = 7, layout = 'bhld' } = {}) {
   const { tensor } = randomSource(seed);
-  const make = (/** @type {number} */ heads, /** @type {number} */ length, /** @type {number} */ size) =>
-    tensor(
-      ...(rank === 2
-        ? [length, size]
-        : [B, ...(layout === 'blhd' ? [length, heads] : [heads, length]), size].slice(4 - rank)),
-    );
-  return [make(H, L, D), make(Hkv, S, D), make(Hkv, S, Dv)];
+  const [ofQueries, ofKeys] = [shapes(layout, B, L, rank), shapes(layout, B, S, rank)];
+  return [tensor(...ofQueries(H, D)), tensor(...ofKeys(Hkv, D)), tensor(...ofKeys(Hkv, Dv))];
 }
 
 /** @param {any[]} tensors @param {any} [options] */
@@ -160,11 +156,8 @@ test('causal calls that hand the state on give what one call gives, bit by bit',
     [34, 34],
     [34, 90],
   ]) {
-    const cut = (/** @type {any} */ { data, shape }) => {
-      const row = data.length / 90;
-      return { data: data.slice(from * row, to * row), shape: [1, to - from, ...shape.slice(2)] };
-    };
-    const part = sdpa.linearAttention(cut(query), cut(key), cut(value), { ...options, state });
+    const [q, k, v] = [query, key, value].map((tensor) => cut(tensor, from, to));
+    const part = sdpa.linearAttention(q, k, v, { ...options, state });
     state = part.state;
     outs.push(...part.out.data);
   }

@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertThrows } from '../helpers/errors.mjs';
-import { largestError, randomSource } from '../helpers/reference.mjs';
+import { randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 import { differences, gatedFormulas, lossOf, wide } from './linear-gradients-reference.mjs';
 import { gatedReference, linearReference, phi, rowsOf, ssdReference } from './linear-reference.mjs';
+import { errorBesideLargest, filled, shapes } from './linear-tensors.mjs';
 
 const sdpa = await loadVariant();
 after(() => sdpa.dispose());
@@ -18,32 +19,9 @@ const tolerance = 5e-6;
 /** @param {string} what @param {any} got @param {ArrayLike<number>} want @param {readonly number[]} shape */
 function close(what, got, want, shape) {
   assert.deepEqual(got.shape, shape, what);
-  const largest = Array.from(want).reduce((most, x) => Math.max(most, Math.abs(x)), 1);
-  const worst = largestError(
-    Array.from(got.data, (x) => x / largest),
-    Array.from(want, (x) => x / largest),
-  );
+  const worst = errorBesideLargest(got.data, want);
   assert.ok(worst <= tolerance, `${what} differs by ${worst}`);
 }
-
-/** @param {number[]} sizes @param {() => number} next */
-const filled = (sizes, next) => ({
-  data: Float32Array.from({ length: sizes.reduce((a, b) => a * b, 1) }, next),
-  shape: sizes,
-});
-
-/**
- * @param {'bhld' | 'blhd'} layout
- * @param {number} B
- * @param {number} L
- */
-const shapes =
-  (layout, B, L) =>
-  (/** @type {number} */ heads, /** @type {number[]} */ ...last) => [
-    B,
-    ...(layout === 'blhd' ? [L, heads] : [heads, L]),
-    ...last,
-  ];
 
 test('gatedLinearAttentionBackward: central differences, with heads, layouts, states and a loss of the state', () => {
   let seed = 1;

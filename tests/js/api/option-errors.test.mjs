@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { masks } from 'sdpa';
 import { assertRejects, assertThrows } from '../helpers/errors.mjs';
+import { counting } from '../helpers/reads.mjs';
 import { randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 
@@ -282,17 +283,6 @@ test('unknown names', () =>
   ]));
 
 test('every property is read once, and what was checked is what counts', () => {
-  /** @param {Record<string, any>} fields */
-  const counting = (fields) => {
-    /** @type {Record<string, number>} */
-    const reads = {};
-    const object = {};
-    for (const [name, setting] of Object.entries(fields)) {
-      reads[name] = 0;
-      Object.defineProperty(object, name, { enumerable: true, get: () => (reads[name]++, setting) });
-    }
-    return { object, reads };
-  };
   const inner = {
     segmentIds: counting({ query: new Int32Array(5), key: new Int32Array(7) }),
     dropout: counting({ p: 0.5, seed: 7 }),

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { largestError, randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 import { ssdReference } from './linear-reference.mjs';
+import { cut, filled, shapes } from './linear-tensors.mjs';
 
 const sdpa = await loadVariant();
 after(() => sdpa.dispose());
@@ -15,20 +16,16 @@ const tolerance = 3e-6;
  * @param {number} seed
  * @param {{ rank?: number, B?: number, H?: number, G?: number, L?: number, P?: number, N?: number, layout?: 'bhld' | 'blhd' }} [sizes]
  */
-export function inputs(seed, { rank = 4, B = 2, H = 4, G = 2, L = 37, P = 7, N = 5, layout = 'bhld' } = {}) {
+function inputs(seed, { rank = 4, B = 2, H = 4, G = 2, L = 37, P = 7, N = 5, layout = 'bhld' } = {}) {
   const { tensor, uniform } = randomSource(seed);
-  const shape = (/** @type {number} */ heads) =>
-    rank === 2 ? [L] : [B, ...(layout === 'blhd' ? [L, heads] : [heads, L])].slice(4 - rank);
-  const dt = {
-    data: Float32Array.from({ length: shape(H).reduce((a, b) => a * b, 1) }, () => 0.5 * uniform()),
-    shape: shape(H),
-  };
+  const sized = shapes(layout, B, L, rank);
+  const dt = filled(sized(H), () => 0.5 * uniform());
   return {
-    x: tensor(...shape(H), P),
+    x: tensor(...sized(H, P)),
     dt,
     a: Float32Array.from({ length: H }, () => -2 * uniform()),
-    b: tensor(...shape(G), N),
-    c: tensor(...shape(G), N),
+    b: tensor(...sized(G, N)),
+    c: tensor(...sized(G, N)),
     d: tensor(H).data,
     state: tensor(...[B, H, N, P].slice(4 - rank)),
   };
@@ -107,10 +104,7 @@ test('calls that hand the state on give what one call gives, bit by bit', () => 
     [33, 34],
     [34, 80],
   ]) {
-    const [x, dt, b, c] = [all.x, all.dt, all.b, all.c].map(({ data, shape }) => {
-      const row = data.length / 80;
-      return { data: data.slice(from * row, to * row), shape: [1, to - from, ...shape.slice(2)] };
-    });
+    const [x, dt, b, c] = [all.x, all.dt, all.b, all.c].map((tensor) => cut(tensor, from, to));
     const part = sdpa.ssd(x, dt, all.a, b, c, { ...options, d: all.d, state });
     state = part.state;
     outs.push(...part.out.data);

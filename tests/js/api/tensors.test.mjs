@@ -4,19 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertThrows } from '../helpers/errors.mjs';
 import { randomSource } from '../helpers/reference.mjs';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { loadVariant, resident } from '../helpers/sdpa.mjs';
 
 const random = randomSource(3);
 const q = random.tensor(1, 2, 5, 8);
 const k = random.tensor(1, 2, 7, 8);
 const v = random.tensor(1, 2, 7, 4);
-
-/** @param {any} sdpa @param {any} tensor @param {string} [dtype] */
-function resident(sdpa, tensor, dtype) {
-  const copy = sdpa.tensor(tensor.shape, dtype);
-  copy.data.set(tensor.data);
-  return copy;
-}
 
 test('a new tensor is zeros of the asked shape and type', async () => {
   const sdpa = await loadVariant();

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertRejects, assertThrows } from '../helpers/errors.mjs';
+import { counting } from '../helpers/reads.mjs';
 import { randomSource } from '../helpers/reference.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
 
@@ -100,12 +101,7 @@ test('more memory than there may be is an error before anything is written', asy
 test('what is given is read once, and what was read counts', () => {
   const given = { ...image, shift: 1, relativeBias: table, similarity: 'cosine', logitScale: [1, 2], softcap: 3 };
   const want = sdpa.windowAttention2d(x, x, x, /** @type {any} */ (given)).out.data;
-  const reads = /** @type {Record<string, number>} */ ({});
-  const options = /** @type {any} */ ({});
-  for (const [name, setting] of Object.entries(given)) {
-    reads[name] = 0;
-    Object.defineProperty(options, name, { enumerable: true, get: () => (reads[name]++, setting) });
-  }
+  const { object: options, reads } = counting(given);
   assert.deepEqual(sdpa.windowAttention2d(x, x, x, options).out.data, want);
   assert.deepEqual(reads, Object.fromEntries(Object.keys(given).map((name) => [name, 1])));
 

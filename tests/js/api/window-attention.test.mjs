@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { largestError, random16, randomSource } from '../helpers/reference.mjs';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { loadVariant, resident } from '../helpers/sdpa.mjs';
 import { assertSameBits } from '../helpers/workers.mjs';
 import { windowReference } from './window-attention-reference.mjs';
 
@@ -220,22 +220,18 @@ describe('windowAttention2d', () => {
       check({ ...given, value }, { ...image, windowSize: 7, relativeBias: half(169, 2) });
     }
 
-    const resident = [query, key, value].map((tensor) => {
-      const made = sdpa.tensor(tensor.shape);
-      made.data.set(tensor.data);
-      return made;
-    });
+    const there = [query, key, value].map((tensor) => resident(sdpa, tensor));
     const out = sdpa.tensor(query.shape);
     for (const options of [image, { ...image, windowSize: 7 }]) {
       const want = sdpa.windowAttention2d(query, key, value, options).out.data;
-      const here = sdpa.windowAttention2d(resident[0], resident[1], resident[2], { ...options, out });
+      const here = sdpa.windowAttention2d(there[0], there[1], there[2], { ...options, out });
       assert.equal(here.out, out);
       assert.deepEqual(out.data, want);
       const array = new Float32Array(want.length);
-      assert.equal(sdpa.windowAttention2d(resident[0], key, resident[2], { ...options, out: array }).out.data, array);
+      assert.equal(sdpa.windowAttention2d(there[0], key, there[2], { ...options, out: array }).out.data, array);
       assert.deepEqual(array, want);
     }
-    for (const tensor of [...resident, out]) tensor.dispose();
+    for (const tensor of [...there, out]) tensor.dispose();
   });
 
   test('an empty batch gives an empty result', () => {

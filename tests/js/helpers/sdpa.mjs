@@ -26,3 +26,15 @@ export async function loadVariant(options) {
   assert.equal(sdpa.variant, VARIANT);
   return sdpa;
 }
+
+/**
+ * A tensor in wasm memory with the same elements.
+ * @param {any} sdpa
+ * @param {{ data: any, shape: readonly number[] }} tensor
+ * @param {string} [dtype] float32 where absent
+ */
+export function resident(sdpa, tensor, dtype) {
+  const copy = sdpa.tensor(tensor.shape, dtype);
+  copy.data.set(tensor.data);
+  return copy;
+}

@@ -55,6 +55,33 @@ export function watchWorkers(t, { program = (text) => text, onSlice } = {}) {
   };
 }
 
+/** A worker's program that also ends its process's thread when it hears the word. @param {string} text */
+export const mortal = (text) =>
+  `process.getBuiltinModule('node:worker_threads').parentPort.on('message', (m) => { if (m === 'die') process.exit(7); });${text}`;
+
+/** Ways to end a watched worker that runs a mortal program. @type {[string, (worker: any) => void][]} */
+export const endsOfWorkers = [
+  ['terminated', (worker) => void worker.terminate()],
+  [
+    'ended from inside',
+    (worker) => Object.getPrototypeOf(worker.constructor.prototype).postMessage.call(worker, 'die'),
+  ],
+];
+
+/** Programs of workers that never start, by what the workers do. @type {[string, () => string][]} */
+export const brokenPrograms = [
+  ['end at once', () => 'process.exit(3)'],
+  ['are not understood', () => 'this is no program'],
+  [
+    'cannot start the module',
+    () =>
+      "process.getBuiltinModule('node:worker_threads').parentPort.postMessage({ type: 'failed', error: { message: 'no' } })",
+  ],
+];
+
+/** And one that is never heard of. @type {[string, () => string]} */
+export const deafProgram = ['never answer', () => 'setInterval(() => {}, 1000)'];
+
 /** @param {ArrayBufferView} array */
 const bytesOf = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength);
 

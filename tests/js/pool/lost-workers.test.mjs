@@ -2,28 +2,28 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { collectUntil } from '../helpers/garbage.mjs';
 import { loadVariant } from '../helpers/sdpa.mjs';
-import { assertSameBits, longCall, untilWorkersRun, watchWorkers } from '../helpers/workers.mjs';
+import {
+  assertSameBits,
+  brokenPrograms,
+  deafProgram,
+  endsOfWorkers,
+  longCall,
+  mortal,
+  untilWorkersRun,
+  watchWorkers,
+} from '../helpers/workers.mjs';
 
 const { query, key, value } = longCall();
 const options = { causal: true, returnLse: /** @type {const} */ (true) };
 
-/** A program that ends its process's thread when it hears the word. */
-const mortal = (/** @type {string} */ text) =>
-  `process.getBuiltinModule('node:worker_threads').parentPort.on('message', (m) => { if (m === 'die') process.exit(7); });${text}`;
-
-/** One that does so when it is sent its second slice. */
+/** A program that ends its process's thread when it is sent its second slice. */
 const shortLived = (/** @type {string} */ text) =>
   `let slices = 0; process.getBuiltinModule('node:worker_threads').parentPort.on('message', (m) => {
      if (m.type === 'slice' && ++slices === 2) process.exit(7); });${text}`;
 
-for (const [how, kill] of /** @type {[string, (worker: any) => void][]} */ ([
-  ['terminated', (worker) => void worker.terminate()],
-  [
-    'ended from inside',
-    (worker) => Object.getPrototypeOf(worker.constructor.prototype).postMessage.call(worker, 'die'),
-  ],
-])) {
+for (const [how, kill] of endsOfWorkers) {
   for (const index of [0, 1]) {
     test(`a worker that is ${how} leaves its work to the others (${index ? 'the second' : 'the first'} one)`, async (t) => {
       let killed = 0;
@@ -73,15 +73,7 @@ test('a worker that throws something is lost, and the others do its work', async
   sdpa.dispose();
 });
 
-for (const [how, program] of /** @type {[string, () => string][]} */ ([
-  ['end at once', () => 'process.exit(3)'],
-  ['are not understood', () => 'this is no program'],
-  [
-    'cannot start the module',
-    () =>
-      "process.getBuiltinModule('node:worker_threads').parentPort.postMessage({ type: 'failed', error: { message: 'no' } })",
-  ],
-])) {
+for (const [how, program] of brokenPrograms) {
   test(`where workers ${how} everything runs on this thread`, async (t) => {
     const { workers } = watchWorkers(t, { program });
     const sdpa = await loadVariant({ threads: 3 });
@@ -96,7 +88,7 @@ for (const [how, program] of /** @type {[string, () => string][]} */ ([
 }
 
 test('where workers never answer calls are begun on this thread, and no later one waits', async (t) => {
-  const { workers } = watchWorkers(t, { program: () => 'setInterval(() => {}, 1000)' });
+  const { workers } = watchWorkers(t, { program: deafProgram[1] });
   const sdpa = await loadVariant({ threads: 2 });
   const want = sdpa.attention(query, key, value, options);
   for (let i = 0; i < 3; i++) assertSameBits(await sdpa.attentionAsync(query, key, value, options), want);
@@ -146,15 +138,7 @@ test('an instance that is forgotten ends its workers', async (t) => {
     const sdpa = await loadVariant({ threads: 1 });
     await sdpa.attentionAsync(query, key, value, options);
   })();
-  const ended = new Promise((done) => workers[0].once('exit', done));
-  const { setFlagsFromString } = await import('node:v8');
-  const { runInNewContext } = await import('node:vm');
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc');
   let over = false;
-  void ended.then(() => (over = true));
-  while (!over) {
-    await new Promise((done) => setTimeout(done, 10));
-    collect();
-  }
+  workers[0].once('exit', () => (over = true));
+  await collectUntil(() => over);
 });

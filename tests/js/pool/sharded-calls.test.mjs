@@ -5,7 +5,7 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { assertRejects, assertThrows } from '../helpers/errors.mjs';
 import { randomSource } from '../helpers/reference.mjs';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { loadVariant, resident } from '../helpers/sdpa.mjs';
 import { assertSameBits } from '../helpers/workers.mjs';
 import { both, numHeads, randomOptions, sizes } from './sharded-model.mjs';
 
@@ -64,8 +64,7 @@ for (const threads of [0, 2]) {
     const sdpa = /** @type {any} */ (await loadVariant({ threads }));
     const [sharded, whole] = [sdpa.createShardedKVCache(sizes), sdpa.createKVCache(sizes)];
     const [key, value, query] = [keys(), values(), queries()];
-    const resident = sdpa.tensor(value.shape);
-    resident.data.set(value.data);
+    const residentValue = resident(sdpa, value);
     const lengths = Int32Array.of(4, 3);
     const mask = { data: Uint8Array.of(1, 0, 1, 1), shape: [4] };
     const bias = random.tensor(numHeads, 1, 4);
@@ -74,13 +73,13 @@ for (const threads of [0, 2]) {
     const want = whole.attend(query, { mask, bias, queryLengths });
     const kept = Int32Array.of(2, 1);
     const calls = [
-      sharded.append(key, resident, { lengths }),
+      sharded.append(key, residentValue, { lengths }),
       sharded.attend(query, { mask, bias, queryLengths }),
       sharded.truncate(kept),
     ];
-    for (const { data } of [key, query, bias, resident, mask]) data.fill(NaN);
+    for (const { data } of [key, query, bias, residentValue, mask]) data.fill(NaN);
     for (const array of [lengths, queryLengths, kept]) array.fill(0);
-    resident.dispose();
+    residentValue.dispose();
     structuredClone(query.data.buffer, { transfer: [query.data.buffer] });
     sdpa.tensor([20_000_000]);
     await Promise.all(calls);

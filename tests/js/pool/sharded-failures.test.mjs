@@ -4,9 +4,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jsonOf, runModule } from '../helpers/child.mjs';
 import { assertRejects, assertThrows } from '../helpers/errors.mjs';
+import { collectUntil } from '../helpers/garbage.mjs';
 import { randomSource } from '../helpers/reference.mjs';
 import { loadVariant, VARIANT } from '../helpers/sdpa.mjs';
-import { assertSameBits, untilWorkersRun, watchWorkers } from '../helpers/workers.mjs';
+import {
+  assertSameBits,
+  brokenPrograms,
+  deafProgram,
+  endsOfWorkers,
+  mortal,
+  untilWorkersRun,
+  watchWorkers,
+} from '../helpers/workers.mjs';
 import { numHeads, sizes } from './sharded-model.mjs';
 
 const random = randomSource(41);
@@ -139,17 +148,9 @@ test('where there is no memory at first, ready and every call say so, and the ot
   sdpa.dispose();
 });
 
-for (const [how, program, kill] of /** @type {[string, (text: string) => string, (worker: any) => void][]} */ ([
-  ['terminated', (text) => text, (worker) => void worker.terminate()],
-  [
-    'ended from inside',
-    (text) =>
-      `process.getBuiltinModule('node:worker_threads').parentPort.on('message', (m) => { if (m === 'die') process.exit(7); });${text}`,
-    (worker) => Object.getPrototypeOf(worker.constructor.prototype).postMessage.call(worker, 'die'),
-  ],
-])) {
+for (const [how, kill] of endsOfWorkers) {
   test(`a worker that is ${how} takes its tokens with it: calls that run and later ones say so`, async (t) => {
-    const { workers } = watchWorkers(t, { program });
+    const { workers } = watchWorkers(t, { program: mortal });
     const sdpa = /** @type {any} */ (await loadVariant({ threads: 2 }));
     const [key, value] = [keys(), values()];
     const small = sdpa.createShardedKVCache({ batch: 1, numKvHeads: 1, headDim });
@@ -185,16 +186,7 @@ for (const [how, program, kill] of /** @type {[string, (text: string) => string,
   });
 }
 
-for (const [how, program] of /** @type {[string, () => string][]} */ ([
-  ['end at once', () => 'process.exit(3)'],
-  ['are not understood', () => 'this is no program'],
-  [
-    'cannot start the module',
-    () =>
-      "process.getBuiltinModule('node:worker_threads').parentPort.postMessage({ type: 'failed', error: { message: 'no' } })",
-  ],
-  ['never answer', () => 'setInterval(() => {}, 1000)'],
-])) {
+for (const [how, program] of [...brokenPrograms, deafProgram]) {
   test(`where workers ${how} the shards are kept on this thread`, async (t) => {
     watchWorkers(t, { program });
     const sdpa = /** @type {any} */ (await loadVariant({ threads: 2 }));
@@ -241,18 +233,6 @@ test('an idle cache does not keep the process alive, and a running call does unt
     assert.equal(stdout, '2\n');
   }
 });
-
-/** Collects garbage until something is so. @param {() => boolean} over */
-async function collectUntil(over) {
-  const { setFlagsFromString } = await import('node:v8');
-  const { runInNewContext } = await import('node:vm');
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc');
-  while (!over()) {
-    await new Promise((done) => setTimeout(done, 5));
-    collect();
-  }
-}
 
 test('a cache that is forgotten gives its memory back, but not while a call runs', async (t) => {
   const { workers } = watchWorkers(t);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomSource } from '../helpers/reference.mjs';
-import { loadVariant } from '../helpers/sdpa.mjs';
+import { loadVariant, resident } from '../helpers/sdpa.mjs';
 import { assertSameState, both, kinds, numHeads, randomOptions, sizes, upTo } from './sharded-model.mjs';
 
 const operations = 250;
@@ -27,9 +27,7 @@ async function append(random, sdpa, pair, kind) {
       return { data: Uint16Array.from(words, (word) => word >>> 16), shape, dtype: 'bfloat16' };
     }
     if (x > 0.4) return plain;
-    const resident = sdpa.tensor(shape);
-    resident.data.set(plain.data);
-    return resident;
+    return resident(sdpa, plain);
   };
   /** @type {any} */
   const options = blhd ? { layout: 'blhd' } : {};
