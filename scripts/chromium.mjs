@@ -7,6 +7,18 @@ import { createLog } from './lib/log.mjs';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
+/** Flags for tests: quiet, and no name is looked up, so that a request to another host fails at once. */
+export const quietFlags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
+];
+
 const HOW = 'install Chromium (Debian: apt-get install chromium) or set CHROMIUM to its program';
 
 /**

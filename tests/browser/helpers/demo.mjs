@@ -4,25 +4,13 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import { findChromium } from '../../../scripts/chromium.mjs';
+import { findChromium, quietFlags } from '../../../scripts/chromium.mjs';
 import { serve } from '../../../scripts/serve.mjs';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 export const demoFolder = fileURLToPath(new URL('../../../build/demo', import.meta.url));
 
 const program = findChromium();
-
-const quiet = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  // No name is looked up: a request to another host fails at once.
-  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-];
 
 /** Those of this file's tests, by their flags. @type {Map<string, import('playwright-core').Browser>} */
 const browsers = new Map();
@@ -32,7 +20,7 @@ async function browserWith(flags) {
   const name = flags.join(' ');
   const open = browsers.get(name);
   if (open?.isConnected()) return open;
-  const browser = await chromium.launch({ executablePath: program, headless: true, args: [...quiet, ...flags] });
+  const browser = await chromium.launch({ executablePath: program, headless: true, args: [...quietFlags, ...flags] });
   browsers.set(name, browser);
   return browser;
 }

@@ -2,22 +2,10 @@
 
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { findChromium } from '../../../scripts/chromium.mjs';
+import { findChromium, quietFlags } from '../../../scripts/chromium.mjs';
 import { serve } from '../../../scripts/serve.mjs';
 
 const program = findChromium();
-
-/** Of Chromium: quiet, and no name of another host is looked up. */
-export const quiet = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-];
 
 /** @type {string | false} */
 export const noChromium = program ? false : 'no Chromium: install it, or set CHROMIUM to its program';
@@ -33,7 +21,7 @@ function browserWith(flags) {
   const name = flags.join(' ');
   let browser = browsers.get(name);
   if (!browser) {
-    browser = chromium.launch({ executablePath: program, headless: true, args: [...quiet, ...flags] });
+    browser = chromium.launch({ executablePath: program, headless: true, args: [...quietFlags, ...flags] });
     browsers.set(name, browser);
   }
   return browser;

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { findChromium } from '../../../scripts/chromium.mjs';
+import { findChromium, quietFlags } from '../../../scripts/chromium.mjs';
 import { assertReport, hasFma } from '../helpers/apps.mjs';
-import { noChromium, quiet } from '../helpers/chromium.mjs';
+import { noChromium } from '../helpers/chromium.mjs';
 import { site } from '../helpers/site.mjs';
 
 const variant = hasFma ? 'relaxed' : 'simd';
@@ -26,7 +26,7 @@ before(async () => {
     executablePath: findChromium(),
     headless: true,
     ignoreDefaultArgs: ['--disable-extensions'],
-    args: [...quiet, `--disable-extensions-except=${site()}`, `--load-extension=${site()}`],
+    args: [...quietFlags, `--disable-extensions-except=${site()}`, `--load-extension=${site()}`],
   });
   service = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker', { timeout: 60_000 }));
 });
