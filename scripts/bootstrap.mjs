@@ -2,11 +2,12 @@
 
 import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { isMain, runMain, tryRun, UserError, which } from './lib/exec.mjs';
+import { join } from 'node:path';
+import { isMain, runMain, UserError, which } from './lib/exec.mjs';
 import { withLock } from './lib/lock.mjs';
 import { createLog } from './lib/log.mjs';
-import { BUILD, logFile, ROOT } from './lib/project.mjs';
+import { findNpm, npmCi } from './lib/npm.mjs';
+import { BUILD, ROOT } from './lib/project.mjs';
 import { ensureToolchain } from './setup.mjs';
 
 const MINIMUM_NODE = 20;
@@ -32,15 +33,11 @@ export function modulesMatchLock(root) {
 /** @param {import('./lib/log.mjs').Log} log */
 async function ensureModules(log) {
   if (modulesMatchLock(ROOT)) return;
-  const npm = which('npm', `${process.env.PATH ?? ''}:${dirname(process.execPath)}`);
-  if (!npm) throw new UserError('npm is not on PATH; it comes with Node.js');
+  const npm = findNpm();
   await whileLocked('npm', log, async () => {
     if (modulesMatchLock(ROOT)) return;
     log('installing the npm packages of package-lock.json');
-    const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', ...cacheOption()];
-    const { status, output } = await tryRun([npm, 'ci', ...options], { cwd: ROOT, log: logFile('npm-ci') });
-    // npm tells the reason first and its manual after that.
-    if (status !== 0) throw new UserError(`npm ci failed:\n${output.split('\n').slice(0, 12).join('\n')}`);
+    await npmCi(npm, ROOT, { log: 'npm-ci', options: ['--no-audit', '--no-fund', ...cacheOption()] });
   });
 }
 

@@ -8,8 +8,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, r
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { whileLocked } from '../bootstrap.mjs';
-import { tryRun, UserError, which } from '../lib/exec.mjs';
-import { logFile, ROOT } from '../lib/project.mjs';
+import { findNpm, npmCi } from '../lib/npm.mjs';
+import { ROOT } from '../lib/project.mjs';
 import { makeToolchainDir, toolchainDir } from '../setup/paths.mjs';
 
 /** Sizes on disk, for those who wait. */
@@ -36,13 +36,12 @@ export function toolsFolder(group, dir = toolchainDir()) {
  * @param {Group} group
  * @param {import('../lib/log.mjs').Log} log
  * @returns {Promise<string>} its folder, with node_modules
- * @throws {UserError} where npm cannot
+ * @throws {import('../lib/exec.mjs').UserError} where npm cannot
  */
 export async function ensureTools(group, log) {
   const folder = toolsFolder(group);
   if (existsSync(folder)) return folder;
-  const npm = which('npm', `${process.env.PATH ?? ''}:${dirname(process.execPath)}`);
-  if (!npm) throw new UserError('npm is not on PATH; it comes with Node.js');
+  const npm = findNpm();
   makeToolchainDir(toolchainDir());
   await whileLocked(`hosts-${group}`, log, async () => {
     if (existsSync(folder)) return;
@@ -53,10 +52,11 @@ export async function ensureTools(group, log) {
       cpSync(sourceOf(group), staging, { recursive: true });
       cpSync(join(ROOT, '.npmrc'), join(staging, '.npmrc'));
       // No scripts: what they would fetch, the packages of this platform have.
-      const command = [npm, 'ci', '--ignore-scripts', '--no-update-notifier', '--prefer-offline'];
-      const { status, output } = await tryRun(command, { cwd: staging, log: logFile(`npm-ci-hosts-${group}`) });
-      if (status !== 0)
-        throw new UserError(`npm ci of the ${group} failed:\n${output.split('\n').slice(0, 12).join('\n')}`);
+      await npmCi(npm, staging, {
+        what: `of the ${group}`,
+        log: `npm-ci-hosts-${group}`,
+        options: ['--prefer-offline'],
+      });
       // Another checkout may have been as fast.
       if (!existsSync(folder)) renameSync(staging, folder);
     } finally {
