@@ -9,10 +9,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { bootstrap } from './bootstrap.mjs';
-import { isMain, run, runMain, UserError, which } from './lib/exec.mjs';
-import { createLog } from './lib/log.mjs';
+import { isMain, run, runMain, which } from './lib/exec.mjs';
 import { runNodeTests } from './lib/node-tests.mjs';
-import { chooseParts, exitStatus, NO_CASES, parseOnly, runParts, SkipPart, summary } from './lib/parts.mjs';
+import { NO_CASES, SkipPart } from './lib/parts.mjs';
+import { partsCommand } from './lib/parts-command.mjs';
 import { BUILD, logFile, ROOT } from './lib/project.mjs';
 
 const CPP_FOLDERS = ['src', 'tests', 'bench'];
@@ -114,15 +114,5 @@ function cache(tool) {
   return ['--cache', '--cache-strategy', 'content', '--cache-location', join(BUILD, `${tool}.cache`)];
 }
 
-/** @param {string[]} args */
-async function main(args) {
-  const { only, rest } = parseOnly(args);
-  if (rest.length > 0)
-    throw new UserError(`unknown option ${rest.join(' ')}\nusage: npm run check [-- --only part,...]`);
-  const log = createLog();
-  const outcomes = await runParts(chooseParts(checkParts(log), only), log);
-  process.stdout.write(summary(outcomes));
-  return exitStatus(outcomes);
-}
-
-if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));
+if (isMain(import.meta.url))
+  runMain(() => partsCommand(process.argv.slice(2), { name: 'npm run check', parts: checkParts }));

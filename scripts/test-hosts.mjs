@@ -6,14 +6,14 @@
  */
 
 import { join } from 'node:path';
-import { bootstrap, whileLocked } from './bootstrap.mjs';
+import { bootstrap } from './bootstrap.mjs';
 import { ensureChromium } from './chromium.mjs';
 import { ensureBrowsers } from './hosts/browsers.mjs';
 import { ensureTools } from './hosts/tools.mjs';
-import { isMain, runMain, UserError } from './lib/exec.mjs';
-import { createLog } from './lib/log.mjs';
+import { isMain, runMain } from './lib/exec.mjs';
 import { runNodeTests } from './lib/node-tests.mjs';
-import { chooseParts, exitStatus, NO_CASES, parseOnly, runParts, summary } from './lib/parts.mjs';
+import { NO_CASES } from './lib/parts.mjs';
+import { partsCommand } from './lib/parts-command.mjs';
 import { ROOT } from './lib/project.mjs';
 
 /**
@@ -30,8 +30,13 @@ function hostParts(log) {
       // One host at a time: some of them take all cores and much memory.
       flags: ['--test-concurrency=1'],
     });
+  /** @type {ReturnType<typeof ensureChromium> | undefined} */
+  let browser;
   // The cases that need a browser skip themselves, by name, where there is none.
-  const withChromium = async () => ({ ...process.env, CHROMIUM: (await ensureChromium({ log })).chromium });
+  const withChromium = async () => ({
+    ...process.env,
+    CHROMIUM: (await (browser ??= ensureChromium({ log }))).chromium,
+  });
   return [
     {
       name: 'build',
@@ -89,16 +94,7 @@ function hostParts(log) {
   ];
 }
 
-/** @param {string[]} args */
-async function main(args) {
-  const { only, rest } = parseOnly(args);
-  if (rest.length > 0)
-    throw new UserError(`unknown option ${rest.join(' ')}\nusage: npm run test:hosts [-- --only part,...]`);
-  const log = createLog();
-  const parts = chooseParts(hostParts(log), only);
-  const outcomes = await whileLocked('test-hosts', log, () => runParts(parts, log));
-  process.stdout.write(summary(outcomes));
-  return exitStatus(outcomes);
-}
-
-if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));
+if (isMain(import.meta.url))
+  runMain(() =>
+    partsCommand(process.argv.slice(2), { name: 'npm run test:hosts', parts: hostParts, lock: 'test-hosts' }),
+  );

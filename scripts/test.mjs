@@ -6,13 +6,13 @@
  */
 
 import { join } from 'node:path';
-import { bootstrap, whileLocked } from './bootstrap.mjs';
+import { bootstrap } from './bootstrap.mjs';
 import { ensureChromium } from './chromium.mjs';
-import { isMain, runMain, UserError } from './lib/exec.mjs';
-import { createLog } from './lib/log.mjs';
+import { isMain, runMain } from './lib/exec.mjs';
 import { buildPreset, runCtest } from './lib/native.mjs';
 import { runNodeTests } from './lib/node-tests.mjs';
-import { chooseParts, exitStatus, NO_CASES, parseOnly, runParts, SkipPart, summary } from './lib/parts.mjs';
+import { NO_CASES, SkipPart } from './lib/parts.mjs';
+import { partsCommand } from './lib/parts-command.mjs';
 import { BUILD, ROOT } from './lib/project.mjs';
 
 const VARIANTS = ['simd', 'relaxed', 'scalar'];
@@ -114,15 +114,5 @@ function testParts(log) {
 /** @param {string | undefined} chromium @returns {NodeJS.ProcessEnv} */
 const withBrowser = (chromium) => ({ ...process.env, CHROMIUM: chromium });
 
-/** @param {string[]} args */
-async function main(args) {
-  const { only, rest } = parseOnly(args);
-  if (rest.length > 0) throw new UserError(`unknown option ${rest.join(' ')}\nusage: npm test [-- --only part,...]`);
-  const log = createLog();
-  const parts = chooseParts(testParts(log), only);
-  const outcomes = await whileLocked('test', log, () => runParts(parts, log));
-  process.stdout.write(summary(outcomes));
-  return exitStatus(outcomes);
-}
-
-if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));
+if (isMain(import.meta.url))
+  runMain(() => partsCommand(process.argv.slice(2), { name: 'npm test', parts: testParts, lock: 'test' }));
