@@ -8,8 +8,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
+import { listOf, readArgs } from '../command-line.mjs';
 import { environment } from '../js/environment.mjs';
 import { digits, percent } from '../js/text.mjs';
 import { measureAlternatives } from './measure.mjs';
@@ -33,40 +33,26 @@ const VARIANTS = ['auto', 'simd', 'relaxed', 'scalar'];
 
 /** @param {string[]} args */
 function readOptions(args) {
-  const values = parse(args);
-  const number = (/** @type {string} */ name, /** @type {string} */ text, /** @type {number} */ least) => {
-    const given = Number(text);
-    if (Number.isInteger(given) && given >= least) return given;
-    throw new UserError(`--${name} takes whole numbers from ${least} on, got ${text}`);
+  const text = /** @type {const} */ ({ type: 'string' });
+  const values = readArgs(args, { lengths: text, methods: text, variant: text, turns: text, seed: text, json: text });
+  const number = (/** @type {string} */ name, /** @type {string} */ given, /** @type {number} */ least) => {
+    const value = Number(given);
+    if (Number.isInteger(value) && value >= least) return value;
+    throw new UserError(`--${name} takes whole numbers from ${least} on, got ${given}`);
   };
   const lengths = (values.lengths?.split(',') ?? LENGTHS).map((length) => number('lengths', String(length), 16));
-  const names = values.methods?.split(',') ?? METHODS.map(({ name }) => name);
-  const methods = METHODS.filter(({ name }) => names.includes(name));
-  const unknown = names.filter((name) => !METHODS.some((method) => method.name === name));
-  if (unknown.length > 0) {
-    throw new UserError(`--methods takes ${METHODS.map(({ name }) => name).join(', ')}, got ${unknown.join(', ')}`);
-  }
+  const known = METHODS.map(({ name }) => name);
+  const names = listOf('--methods', values.methods, known) ?? known;
   const { variant = 'auto', json } = values;
   if (!VARIANTS.includes(variant)) throw new UserError(`--variant takes ${VARIANTS.join(', ')}, got ${variant}`);
   return {
     lengths: lengths.sort((a, b) => a - b),
-    methods,
+    methods: METHODS.filter(({ name }) => names.includes(name)),
     variant: /** @type {'auto'} */ (variant),
     turns: number('turns', values.turns ?? '5', 1),
     seed: number('seed', values.seed ?? '1', 0),
     json,
   };
-}
-
-/** @param {string[]} args */
-function parse(args) {
-  const text = /** @type {const} */ ({ type: 'string' });
-  const options = { lengths: text, methods: text, variant: text, turns: text, seed: text, json: text };
-  try {
-    return parseArgs({ args, options }).values;
-  } catch (error) {
-    throw new UserError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 /** @param {string[]} args */

@@ -6,8 +6,8 @@
 
 import { readFileSync } from 'node:fs';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
-import { table } from '../js/markdown.mjs';
-import { digits, NOISY, percent } from '../js/text.mjs';
+import { noise, table } from '../js/markdown.mjs';
+import { digits, percent } from '../js/text.mjs';
 
 /** @typedef {import('./measure.mjs').MethodResult} MethodResult */
 /** @typedef {import('./measure.mjs').Row} Row */
@@ -52,7 +52,7 @@ export function alternativesTable(methods, lengths) {
       row ? show(row) : '–';
     return [
       name,
-      ...lengths.map((n) => cell(at(n), ({ ms, otherLoad }) => digits(ms) + (otherLoad > NOISY ? ' (noisy)' : ''))),
+      ...lengths.map((n) => cell(at(n), ({ ms, otherLoad }) => digits(ms) + noise(otherLoad))),
       growth.length > 0 ? `${mean(growth).toFixed(2)}, ${Math.max(...growth).toFixed(2)}` : '–',
       cell(at(last), ({ extraBytes }) => memory(extraBytes)),
       ...lengths.map((n) => cell(at(n), (row) => percent(row.recall))),

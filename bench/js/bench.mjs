@@ -8,9 +8,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
 import { ROOT } from '../../scripts/lib/project.mjs';
+import { readArgs } from '../command-line.mjs';
 import { ARRAYS_CASE, bytes, caseName, CASES, flops, SMALLEST_CASE, WORKER_CASES } from './cases.mjs';
 import { environment } from './environment.mjs';
 import { arraysName, measureArrays, measureWorkers, noWorkers, workersName } from './measure-calls.mjs';
@@ -54,7 +54,14 @@ const NAMES = {
 
 /** @param {string[]} args */
 function readOptions(args) {
-  const { values } = parse(args);
+  const values = readArgs(args, {
+    variants: { type: 'string' },
+    filter: { type: 'string' },
+    turns: { type: 'string' },
+    json: { type: 'string' },
+    'extra-memory': { type: 'boolean' },
+    list: { type: 'boolean' },
+  });
   const variants = values.variants === undefined ? VARIANTS : values.variants.split(',');
   const unknown = variants.filter((name) => !VARIANTS.includes(/** @type {Variant} */ (name)));
   if (unknown.length) throw new UserError(`--variants takes ${VARIANTS.join(', ')}, got ${unknown.join(', ')}`);
@@ -70,25 +77,6 @@ function readOptions(args) {
     json: values.json,
     list: values.list ?? false,
   };
-}
-
-/** @param {string[]} args */
-function parse(args) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        variants: { type: 'string' },
-        filter: { type: 'string' },
-        turns: { type: 'string' },
-        json: { type: 'string' },
-        'extra-memory': { type: 'boolean' },
-        list: { type: 'boolean' },
-      },
-    });
-  } catch (error) {
-    throw new UserError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 /** @param {string} source */

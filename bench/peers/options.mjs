@@ -1,8 +1,8 @@
 /** The command line of bench.mjs. */
 
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { UserError } from '../../scripts/lib/exec.mjs';
+import { listOf, readArgs } from '../command-line.mjs';
 import { SHAPES } from './shapes.mjs';
 
 /** @typedef {'node' | 'node24' | 'chromium' | 'native'} EngineName */
@@ -52,25 +52,18 @@ export function readOptions(args, results) {
 /** @param {string[]} args */
 function parse(args) {
   const text = /** @type {const} */ ({ type: 'string' });
-  try {
-    return parseArgs({
-      args,
-      options: {
-        engines: text,
-        shapes: text,
-        peers: text,
-        rounds: text,
-        retries: text,
-        patience: text,
-        turn: text,
-        limit: text,
-        out: text,
-        'no-build': { type: 'boolean' },
-      },
-    }).values;
-  } catch (error) {
-    throw new UserError(error instanceof Error ? error.message : String(error));
-  }
+  return readArgs(args, {
+    engines: text,
+    shapes: text,
+    peers: text,
+    rounds: text,
+    retries: text,
+    patience: text,
+    turn: text,
+    limit: text,
+    out: text,
+    'no-build': { type: 'boolean' },
+  });
 }
 
 /**
@@ -83,21 +76,6 @@ function repeatable(values) {
     .filter(([name, value]) => typeof value === 'string' && name !== 'out')
     .map(([name, value]) => `--${name} ${/^[\w.,-]+$/.test(String(value)) ? value : `'${value}'`}`);
   return given.length ? ['--', ...given] : [];
-}
-
-/**
- * @template {string} T
- * @param {string} option
- * @param {string | undefined} text
- * @param {readonly T[]} known
- * @returns {T[] | undefined}
- */
-function listOf(option, text, known) {
-  if (text === undefined) return undefined;
-  const names = text.split(',');
-  const unknown = names.filter((name) => !known.includes(/** @type {T} */ (name)));
-  if (unknown.length) throw new UserError(`${option} takes ${known.join(', ')}, got ${unknown.join(', ')}`);
-  return known.filter((name) => names.includes(name));
 }
 
 /** @param {string} option @param {string} text @param {number} least */

@@ -9,11 +9,11 @@
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { isMain, runMain, UserError } from '../../scripts/lib/exec.mjs';
 import { ROOT } from '../../scripts/lib/project.mjs';
 import { alternativesReport } from '../alternatives/report.mjs';
+import { readArgs } from '../command-line.mjs';
 import { report as jsReport } from '../js/report.mjs';
 import { replaceBlock } from './markers.mjs';
 import { peersReport } from './peers.mjs';
@@ -73,19 +73,16 @@ async function main(args) {
 
 /** @param {string[]} args */
 function parse(args) {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: { readme: { type: 'string' }, results: { type: 'string' }, check: { type: 'boolean' } },
-    });
-    return {
-      readme: resolve(values.readme ?? join(ROOT, 'README.md')),
-      results: resolve(values.results ?? join(ROOT, 'bench/results')),
-      check: values.check ?? false,
-    };
-  } catch (error) {
-    throw new UserError(error instanceof Error ? error.message : String(error));
-  }
+  const values = readArgs(args, {
+    readme: { type: 'string' },
+    results: { type: 'string' },
+    check: { type: 'boolean' },
+  });
+  return {
+    readme: resolve(values.readme ?? join(ROOT, 'README.md')),
+    results: resolve(values.results ?? join(ROOT, 'bench/results')),
+    check: values.check ?? false,
+  };
 }
 
 if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));
