@@ -22,6 +22,8 @@ function state() {
     ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.declarations.json', 'scripts/build.mjs'].map(
       (name) => join(ROOT, name),
     ),
+    // The page takes it along.
+    join(ROOT, 'bench/alternatives/needle.mjs'),
     ...filesOf('scripts/build'),
     ...filesOf('web'),
     ...filesOf('dist'),

@@ -14,8 +14,9 @@ import { environment } from '../js/environment.mjs';
 import { digits, percent } from '../js/text.mjs';
 import { measureAlternatives } from './measure.mjs';
 import { METHODS } from './methods.mjs';
-import { CLASSES, makeTask } from './needle.mjs';
+import { CLASSES } from './needle.mjs';
 import { alternativesReport } from './report.mjs';
+import { makeTask } from './task.mjs';
 
 /**
  * @typedef {object} Results what --json writes

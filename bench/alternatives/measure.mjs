@@ -4,7 +4,8 @@ import { load as loadInstance } from 'sdpa';
 import { callsPerTurn, otherLoad, repeatFor, startMeter, WARM_UP_MS } from '../js/pace.mjs';
 import { median } from '../js/statistics.mjs';
 import { unavailable } from './methods.mjs';
-import { HEAD_DIM, makeTask, recall } from './needle.mjs';
+import { HEAD_DIM, recall } from './needle.mjs';
+import { makeTask } from './task.mjs';
 
 /** @typedef {import('./methods.mjs').Method} Method */
 /** @typedef {import('./methods.mjs').Prepared} Prepared */

@@ -1,7 +1,7 @@
 /**
  * The task of the bench of alternatives: a long input of random tokens, some of which, near its end, each ask for the value of one that came
  * before.
- * No package and nothing of Node: the page may use it as well.
+ * No import, no package and nothing of Node: the page takes this file along.
  *
  * Keys are unit normal, a token's value is one of CLASSES unit vectors. A token that asks has twice the key of the token that it asks for
  * as its query: in exact attention that key's score is 16 on average (D = 64), those of the others are normal with a deviation of 2. What
@@ -10,7 +10,7 @@
 
 export const CLASSES = 256;
 export const HEAD_DIM = 64;
-export const STRENGTH = 2;
+const STRENGTH = 2;
 
 /**
  * @typedef {object} Task one sequence, one head
@@ -23,48 +23,35 @@ export const STRENGTH = 2;
  */
 
 /**
- * Numbers from a seed, the same everywhere.
- * @param {number} seed
+ * Makes the task of normal numbers that are drawn already, token by token, so that a page can rest in between.
+ * @param {object} drawn
+ * @param {Float32Array} drawn.codebook (CLASSES, HEAD_DIM); its vectors are brought to length 1
+ * @param {Float32Array} drawn.query (length, HEAD_DIM); rows that ask are written over
+ * @param {Float32Array} drawn.key likewise, as it stays
+ * @param {() => number} drawn.uniform in [0, 1)
+ * @param {number} drawn.behind tokens behind the last one that asks
+ * @returns {Generator<void, Task, void>}
  */
-function makeRandom(seed) {
-  let state = Math.imul(seed, 0x9e3779b1) >>> 0;
-  const uniform = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let x = Math.imul(state ^ (state >>> 15), state | 1);
-    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
-  return { below: (/** @type {number} */ n) => Math.floor(uniform() * n), normal };
-}
-
-/**
- * @param {number} length tokens; 16 or more
- * @param {number} [seed]
- * @returns {Task}
- */
-export function makeTask(length, seed = 1) {
-  const random = makeRandom(seed);
-  const normals = (/** @type {number} */ rows) => Float32Array.from({ length: rows * HEAD_DIM }, random.normal);
-  const codebook = normals(CLASSES);
+export function* needleTask({ codebook, query, key, uniform, behind }) {
+  const below = (/** @type {number} */ n) => Math.floor(uniform() * n);
+  const vector = (/** @type {number} */ c) => codebook.subarray(c * HEAD_DIM, (c + 1) * HEAD_DIM);
   for (let c = 0; c < CLASSES; c++) {
-    const row = codebook.subarray(c * HEAD_DIM, (c + 1) * HEAD_DIM);
+    const row = vector(c);
     const norm = Math.hypot(...row);
     for (let d = 0; d < HEAD_DIM; d++) row[d] /= norm;
   }
-  const query = normals(length);
-  const key = normals(length);
-  const value = new Float32Array(length * HEAD_DIM);
-  const classes = Array.from({ length }, () => random.below(CLASSES));
+  const length = key.length / HEAD_DIM;
+  const value = new Float32Array(key.length);
+  const classes = Array.from({ length }, () => below(CLASSES));
   for (const [i, c] of classes.entries()) {
-    value.set(codebook.subarray(c * HEAD_DIM, (c + 1) * HEAD_DIM), i * HEAD_DIM);
+    value.set(vector(c), i * HEAD_DIM);
+    yield;
   }
   const asking = Math.min(256, length >> 3);
-  // Not the last ones: patterns that let a last block see everything would have them for nothing.
-  const first = length - asking - Math.min(64, length >> 3);
+  const first = length - asking - behind;
   const needles = Array.from({ length: asking }, (_, k) => {
     const row = first + k;
-    const token = random.below(first);
+    const token = below(first);
     for (let d = 0; d < HEAD_DIM; d++) query[row * HEAD_DIM + d] = STRENGTH * key[token * HEAD_DIM + d];
     return { row, token, answer: classes[token] };
   });

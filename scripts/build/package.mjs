@@ -101,16 +101,17 @@ async function writeDeclarations(dist) {
   }
 }
 
-/** Files of npm packages that the page takes along, by their place in build/demo. */
-const VENDOR = {
-  'vendor/fflate/browser.js': 'fflate/esm/browser.js',
-  'vendor/fflate/LICENSE': 'fflate/LICENSE',
-  'vendor/uplot/uPlot.esm.js': 'uplot/dist/uPlot.esm.js',
-  'vendor/uplot/uPlot.min.css': 'uplot/dist/uPlot.min.css',
-  'vendor/uplot/LICENSE': 'uplot/LICENSE',
+/** Files from elsewhere that the page takes along, by their place in build/demo: of npm packages, and the race's task. */
+const TAKEN = {
+  'bench/needle.js': 'bench/alternatives/needle.mjs',
+  'vendor/fflate/browser.js': 'node_modules/fflate/esm/browser.js',
+  'vendor/fflate/LICENSE': 'node_modules/fflate/LICENSE',
+  'vendor/uplot/uPlot.esm.js': 'node_modules/uplot/dist/uPlot.esm.js',
+  'vendor/uplot/uPlot.min.css': 'node_modules/uplot/dist/uPlot.min.css',
+  'vendor/uplot/LICENSE': 'node_modules/uplot/LICENSE',
 };
 
-/** build/demo: web/demo with the package's ESM files in sdpa/, and what it uses of others in vendor/. */
+/** build/demo: web/demo with the package's ESM files in sdpa/, and what it takes along. */
 export function writeDemo() {
   if (!existsSync(join(WEB, 'demo'))) return false;
   const demo = new OutputFolder(join(BUILD, 'demo'));
@@ -119,7 +120,7 @@ export function writeDemo() {
     if (!/\.(js|wasm)$/.test(name) || /^cli[./]/.test(name)) continue;
     demo.write(join('sdpa', name), readFileSync(join(DIST, name)));
   }
-  for (const [name, source] of Object.entries(VENDOR)) demo.write(name, readFileSync(join(ROOT, 'node_modules', source)));
+  for (const [name, source] of Object.entries(TAKEN)) demo.write(name, readFileSync(join(ROOT, source)));
   demo.prune();
   return true;
 }

@@ -63,6 +63,20 @@ export class Pace {
     return result;
   }
 
+  /**
+   * Runs work in steps to its end, and rests between two of them where the slice is spent.
+   * @template T
+   * @param {Generator<void, T, void>} work
+   * @returns {Promise<T>}
+   */
+  async follow(work) {
+    for (;;) {
+      const { done, value } = work.next();
+      if (done) return value;
+      if (this.left <= 0) await this.rest();
+    }
+  }
+
   #end() {
     this.longest = Math.max(this.longest, performance.now() - this.#start);
     this.slices++;

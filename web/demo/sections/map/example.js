@@ -25,8 +25,7 @@ export async function makeHead(head, tokens, pace) {
     return /** @type {Matrix} */ ({ data, shape: [tokens, headDim], dtype: 'float32' });
   };
   const [query, key] = [await draw(11 + head), await draw(21 + head)];
-  const work = [neighbours, documents, anchors, repeats][head](query, key);
-  for (let step = work.next(); !step.done; step = work.next()) if (pace.left <= 0) await pace.rest();
+  await pace.follow([neighbours, documents, anchors, repeats][head](query, key));
   return { query, key };
 }
 
