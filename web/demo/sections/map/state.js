@@ -3,49 +3,50 @@
 import { whole } from '../../parts/format.js';
 import { headNames } from './example.js';
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 export const specs = {
   source: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Tensors',
     initial: 'example',
-    options: /** @type {const} */ ([
+    options: [
       ['example', 'an example'],
       ['file', 'your own'],
-    ]),
+    ],
   },
   tokens: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Tokens',
     min: 8,
     max: 15,
     initial: 13,
-    show: (/** @type {number} */ power) => whole(2 ** power),
+    show: (power) => whole(2 ** power),
   },
   head: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Head',
     initial: '3',
-    options: headNames.map((name, number) => /** @type {const} */ ([String(number), `${number}: ${name}`])),
+    options: headNames.map((name, number) => [String(number), `${number}: ${name}`]),
   },
   kind: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'A cell shows',
     initial: 'max',
-    options: /** @type {const} */ ([
+    options: [
       ['max', 'its largest weight'],
       ['mean', 'the mean of its weights'],
-    ]),
+    ],
   },
   align: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Causal, aligned',
     initial: 'lower-right',
-    options: /** @type {const} */ ([
+    options: [
       ['lower-right', 'lower right'],
       ['upper-left', 'upper left'],
-    ]),
+    ],
   },
-  causal: { kind: /** @type {const} */ ('switch'), label: 'Causal', initial: true },
+  causal: { kind: 'switch', label: 'Causal', initial: true },
 };
 
 /** @param {{ tokens: number }} values */

@@ -3,13 +3,14 @@
 /** Sizes of the two sliders. */
 export const lengths = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 
-const length = (/** @type {string} */ label) => ({
-  kind: /** @type {const} */ ('range'),
+/** @param {string} label @returns {import('../../parts/controls.js').RangeSpec} */
+const length = (label) => ({
+  kind: 'range',
   label,
   min: 0,
   max: lengths.length - 1,
   initial: lengths.indexOf(256),
-  show: (/** @type {number} */ index) => String(lengths[index]),
+  show: (index) => String(lengths[index]),
 });
 
 /** Names of patterns and what they are called. */
@@ -22,50 +23,51 @@ const patterns = /** @type {const} */ ([
   ['swin', 'Swin: shifted windows of an image'],
 ]);
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 export const specs = {
   queries: length('Queries L'),
   keys: length('Keys S'),
   causal: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Causal',
     initial: 'lower-right',
-    options: /** @type {const} */ ([
+    options: [
       ['off', 'off'],
       ['lower-right', 'aligned lower right'],
       ['upper-left', 'aligned upper left'],
-    ]),
+    ],
   },
-  pattern: { kind: /** @type {const} */ ('choice'), label: 'Pattern', initial: 'none', options: patterns },
+  pattern: { kind: 'choice', label: 'Pattern', initial: 'none', options: patterns },
   alibi: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'ALiBi slope',
     initial: '0',
-    options: /** @type {const} */ ([
+    options: [
       ['0', 'off'],
       ['0.015625', '1/64'],
       ['0.0625', '1/16'],
       ['0.25', '1/4'],
-    ]),
+    ],
   },
   window: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Window',
     min: 0,
     max: 129,
     initial: 129,
-    show: (/** @type {number} */ reach) => (reach === 129 ? 'off' : `${reach} beside`),
+    show: (reach) => (reach === 129 ? 'off' : `${reach} beside`),
   },
   real: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Keys that are no padding',
     min: 0,
     max: 100,
     step: 5,
     initial: 100,
-    show: (/** @type {number} */ percent) => `${percent} %`,
+    show: (percent) => `${percent} %`,
   },
-  documents: { kind: /** @type {const} */ ('range'), label: 'Documents', min: 1, max: 8, initial: 1 },
-  image: { kind: /** @type {const} */ ('range'), label: 'Window of the image', min: 1, max: 4, initial: 4 },
+  documents: { kind: 'range', label: 'Documents', min: 1, max: 8, initial: 1 },
+  image: { kind: 'range', label: 'Window of the image', min: 1, max: 4, initial: 4 },
 };
 
 /** @typedef {import('../../parts/controls.js').Values<typeof specs>} Settings */

@@ -16,63 +16,64 @@ const picture = { length: 64, dim: 96 };
 /** Points of the curve over the distance. */
 const points = 161;
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
-  query: { kind: /** @type {const} */ ('range'), label: 'Position of the query', min: 0, max: 200, initial: 40 },
-  key: { kind: /** @type {const} */ ('range'), label: 'Position of the key', min: 0, max: 200, initial: 28 },
+  query: { kind: 'range', label: 'Position of the query', min: 0, max: 200, initial: 40 },
+  key: { kind: 'range', label: 'Position of the key', min: 0, max: 200, initial: 28 },
   pairing: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Columns that turn together',
     initial: 'half',
-    options: /** @type {const} */ ([
+    options: [
       ['half', 'k and k + d/2 (half)'],
       ['interleaved', '2k and 2k + 1 (interleaved)'],
-    ]),
+    ],
   },
   stretch: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Stretch',
     initial: 'yarn',
-    options: /** @type {const} */ ([
+    options: [
       ['none', 'none'],
       ['linear', 'linear'],
       ['ntk', 'NTK'],
       ['yarn', 'YaRN'],
       ['llama3', 'Llama 3'],
-    ]),
+    ],
   },
   factor: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Stretch by',
     min: 1,
     max: 32,
     initial: 8,
-    show: (/** @type {number} */ factor) => `${factor} ×`,
+    show: (factor) => `${factor} ×`,
   },
   base: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Base',
     min: 2,
     max: 6,
     step: 0.25,
     initial: 4,
-    show: (/** @type {number} */ power) => whole(10 ** power),
+    show: (power) => whole(10 ** power),
   },
   reach: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Distances up to',
     min: 6,
     max: 15,
     initial: 10,
-    show: (/** @type {number} */ power) => whole(2 ** power),
+    show: (power) => whole(2 ** power),
   },
   order: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Sinusoid',
     initial: 'interleaved',
-    options: /** @type {const} */ ([
+    options: [
       ['interleaved', 'sine, cosine, sine, …'],
       ['sines-first', 'all sines first'],
-    ]),
+    ],
   },
 };
 

@@ -12,14 +12,15 @@ import { classes } from './task.js';
 /** Exponents of two of the slider. */
 const [least, most] = [10, 15];
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
   tokens: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Tokens',
     min: least,
     max: most,
     initial: 12,
-    show: (/** @type {number} */ power) => whole(2 ** power),
+    show: (power) => whole(2 ** power),
   },
 };
 

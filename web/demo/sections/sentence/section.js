@@ -14,27 +14,28 @@ import { decodedRows, fromRows, mostWords, promptLength, wholeWeights } from './
 /** Workers, where the computer has as many cores. */
 const threads = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
   source: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Words',
     initial: 'self',
-    options: /** @type {const} */ ([
+    options: [
       ['self', 'a sentence of the trained head'],
       ['cross', 'cross-attention: questions to pairs'],
       ['decode', 'decoding, token by token'],
       ['file', 'your own tensors'],
-    ]),
+    ],
   },
-  query: { kind: /** @type {const} */ ('range'), label: 'Which query', min: 0, max: mostWords - 1, initial: 8 },
+  query: { kind: 'range', label: 'Which query', min: 0, max: mostWords - 1, initial: 8 },
   tokens: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Tokens so far',
     min: promptLength,
     max: 12,
     initial: promptLength,
   },
-  causal: { kind: /** @type {const} */ ('switch'), label: 'Causal', initial: true },
+  causal: { kind: 'switch', label: 'Causal', initial: true },
 };
 
 /**

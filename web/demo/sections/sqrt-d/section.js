@@ -8,23 +8,24 @@ import { LinePlot } from '../../parts/line-plot.js';
 import { Pace } from '../../parts/pace.js';
 import { codeFor, drawInputs, drawn, headDims, histogram, measure, scaleOf, sizes } from './measure.js';
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
   size: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Head size d',
     min: 0,
     max: headDims.length - 1,
     initial: headDims.indexOf(256),
-    show: (/** @type {number} */ index) => String(headDims[index]),
+    show: (index) => String(headDims[index]),
   },
   exponent: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Scale',
     min: 0,
     max: 1,
     step: 0.05,
     initial: 0,
-    show: (/** @type {number} */ exponent) =>
+    show: (exponent) =>
       exponent === 0 ? '1, none' : exponent === 0.5 ? '1 / √d' : exponent === 1 ? '1 / d' : `d^−${exponent}`,
   },
 };

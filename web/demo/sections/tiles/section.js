@@ -13,18 +13,19 @@ import { describe } from './words.js';
 /** Milliseconds that a step is shown while playing: long enough to read. */
 const pause = 1600;
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
-  step: { kind: /** @type {const} */ ('range'), label: 'Step', min: 0, max: mostSteps - 1, initial: 0 },
-  seed: { kind: /** @type {const} */ ('range'), label: 'Numbers, by their seed', min: 1, max: 20, initial: 7 },
+  step: { kind: 'range', label: 'Step', min: 0, max: mostSteps - 1, initial: 0 },
+  seed: { kind: 'range', label: 'Numbers, by their seed', min: 1, max: 20, initial: 7 },
   mask: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Mask',
     initial: 'none',
-    options: /** @type {const} */ ([
+    options: [
       ['none', 'none'],
       ['lower-right', 'causal, aligned lower right'],
       ['upper-left', 'causal, aligned upper left'],
-    ]),
+    ],
   },
 };
 

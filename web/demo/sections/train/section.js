@@ -23,26 +23,27 @@ const pause = { usual: 120, reduced: 1500 };
 /** Seed of the sequence whose weights are shown. */
 const shownSeed = 7;
 
+/** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
   task: {
-    kind: /** @type {const} */ ('choice'),
+    kind: 'choice',
     label: 'Task',
     initial: 'match',
-    options: /** @type {const} */ ([
+    options: [
       ['match', tasks.match.title],
       ['previous', tasks.previous.title],
-    ]),
+    ],
   },
   rate: {
-    kind: /** @type {const} */ ('range'),
+    kind: 'range',
     label: 'Learning rate',
     min: -4,
     max: -0.5,
     step: 0.25,
     initial: -2.5,
-    show: (/** @type {number} */ power) => shortNumber(10 ** power),
+    show: (power) => shortNumber(10 ** power),
   },
-  seed: { kind: /** @type {const} */ ('range'), label: 'First weights, by their seed', min: 1, max: 20, initial: 1 },
+  seed: { kind: 'range', label: 'First weights, by their seed', min: 1, max: 20, initial: 1 },
 };
 
 /**
