@@ -1,19 +1,17 @@
 // Drawings wait for a frame, and only one is made in each: many together would be one long task.
 
-/** @type {(() => void)[]} */
-const waiting = [];
-let isRunning = false;
+/** @type {Set<() => void>} */
+const waiting = new Set();
 
-/** @param {() => void} draw called once, at one of the next frames */
+/** @param {() => void} draw called at one of the next frames, once however often it was asked for until then */
 export function queueDrawing(draw) {
-  waiting.push(draw);
-  if (!isRunning) requestAnimationFrame(next);
-  isRunning = true;
+  if (waiting.size === 0) requestAnimationFrame(next);
+  waiting.add(draw);
 }
 
 function next() {
-  const draw = waiting.shift();
-  isRunning = waiting.length > 0;
-  if (isRunning) requestAnimationFrame(next);
-  draw?.();
+  const [draw] = waiting;
+  waiting.delete(draw);
+  if (waiting.size > 0) requestAnimationFrame(next);
+  draw();
 }

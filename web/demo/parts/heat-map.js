@@ -55,7 +55,6 @@ export class HeatMap {
   #maskedKey = make('span', { class: 'map-masked-key', hidden: true }, 'masked');
   #cell = { cellWidth: 1, cellHeight: 1, margin: { left: 0, top: 0 } };
   #hasFocus = false;
-  #isPending = false;
   #isPainted = false;
 
   /** @param {HeatMapOptions} options */
@@ -147,12 +146,7 @@ export class HeatMap {
 
   /** Draws at one of the next frames, once however often it is asked for. */
   redraw() {
-    if (this.#isPending) return;
-    this.#isPending = true;
-    queueDrawing(() => {
-      this.#isPending = false;
-      this.#draw();
-    });
+    queueDrawing(this.#draw);
   }
 
   /** @param {number} row @param {number} column @param {boolean} [isSaid] by a screen reader */
@@ -208,7 +202,7 @@ export class HeatMap {
     if (isSaid) this.#said.textContent = text;
   }
 
-  #draw() {
+  #draw = () => {
     const { clientWidth } = this.#stage;
     const canvas = this.#canvas.getContext('2d');
     if (clientWidth === 0 || !canvas) return;
@@ -228,7 +222,7 @@ export class HeatMap {
     const focus = this.#hasFocus ? this.focus : null;
     drawMap(canvas, { map, view, place, ...this.#cell, focus, rowTick, columnTick, cellText: this.#options.cellText });
     this.#drawLegend(least, most);
-  }
+  };
 
   /** @param {number} least @param {number} most */
   #drawLegend(least, most) {

@@ -36,7 +36,6 @@ export class LinePlot {
   #plot;
   /** @type {(number | null)[][]} */
   #data = [[]];
-  #isPending = false;
 
   /** @param {LinePlotOptions} options */
   constructor(options) {
@@ -73,19 +72,14 @@ export class LinePlot {
       return numbers.length ? `${name} from ${format(numbers[0])} to ${format(numbers[numbers.length - 1])}` : name;
     });
     this.#stage.setAttribute('aria-label', `${label}: ${last.join('; ')}. The numbers are in the table below.`);
-    this.#redraw();
+    queueDrawing(this.#draw);
     this.#fillTable();
   }
 
-  #redraw() {
-    if (this.#isPending) return;
-    this.#isPending = true;
-    queueDrawing(() => {
-      this.#isPending = false;
-      if (this.#plot) this.#plot.setData(/** @type {any} */ (this.#data));
-      else this.#rebuild();
-    });
-  }
+  #draw = () => {
+    if (this.#plot) this.#plot.setData(/** @type {any} */ (this.#data));
+    else this.#rebuild();
+  };
 
   #rebuild() {
     const width = this.#stage.clientWidth;
@@ -132,9 +126,12 @@ export class LinePlot {
             stroke: themeColour(colour),
             width: 2,
             dash,
-            // Where lines have room for them.
-            ...(bars && { points: { show: false } }),
-            ...(bars && { paths: uPlot.paths.bars?.({ size: [0.9, 60] }), fill: themeColour(colour) }),
+            // Points are for lines, where there is room for them.
+            ...(bars && {
+              points: { show: false },
+              paths: uPlot.paths.bars?.({ size: [0.9, 60] }),
+              fill: themeColour(colour),
+            }),
           })),
         ],
       },
@@ -144,7 +141,7 @@ export class LinePlot {
   }
 
   #fit() {
-    if (!this.#plot) this.#redraw();
+    if (!this.#plot) queueDrawing(this.#draw);
     else if (this.#stage.clientWidth > 0 && this.#plot.width !== this.#stage.clientWidth)
       this.#plot.setSize({ width: this.#stage.clientWidth, height: this.#options.height });
   }
