@@ -6,6 +6,9 @@ import { tickStep } from './heat-map-view.js';
 
 const font = '12px system-ui, sans-serif';
 
+/** Width up to which the numbers above columns are written level, in CSS pixels. */
+const widestLevel = 34;
+
 /** Cells that are hatched one by one however small they are. */
 const mostHatched = 128 * 128;
 
@@ -16,7 +19,7 @@ const mostHatched = 128 * 128;
  * @property {(row: number, value: number) => number} place on the palette, 0 … 1
  * @property {number} cellWidth in CSS pixels
  * @property {number} cellHeight
- * @property {{ left: number, top: number }} margin
+ * @property {{ left: number, top: number, widest: number }} margin as tickMargin() gives it
  * @property {{ row: number, column: number } | null} focus
  * @property {(row: number) => string} rowTick
  * @property {(column: number) => string} columnTick
@@ -41,7 +44,7 @@ export function drawMap(canvas, drawing) {
   canvas.lineWidth = 1;
   canvas.strokeRect(-0.5, -0.5, width + 1, height + 1);
   drawTicks(canvas, drawing);
-  if (drawing.focus) drawFocus(canvas, drawing);
+  drawFocus(canvas, drawing);
   canvas.restore();
 }
 
@@ -147,7 +150,7 @@ function drawTexts(canvas, { map, view, place, cellWidth, cellHeight, cellText }
  * @param {CanvasRenderingContext2D} canvas
  * @param {Drawing} drawing
  */
-function drawTicks(canvas, { view, cellWidth, cellHeight, rowTick, columnTick }) {
+function drawTicks(canvas, { view, cellWidth, cellHeight, margin: { widest }, rowTick, columnTick }) {
   canvas.font = font;
   canvas.fillStyle = themeColour('soft');
   canvas.textBaseline = 'middle';
@@ -156,8 +159,7 @@ function drawTicks(canvas, { view, cellWidth, cellHeight, rowTick, columnTick })
   for (let i = 0; i < view.rows; i++) {
     if ((view.row + i) % downStep === 0) canvas.fillText(rowTick(view.row + i), -6, (i + 0.5) * cellHeight);
   }
-  const widest = widestTick(canvas, view, columnTick);
-  const turned = widest > 34;
+  const turned = widest > widestLevel;
   const acrossStep = tickStep((turned ? 15 : Math.max(20, widest + 8)) / cellWidth);
   canvas.textAlign = turned ? 'left' : 'center';
   for (let j = 0; j < view.columns; j++) {
@@ -185,16 +187,16 @@ function widestTick(canvas, { column, columns }, columnTick) {
 }
 
 /**
- * Room for the numbers along the sides.
+ * Room for the numbers along the sides, and the width of the widest at the upper one.
  * @param {CanvasRenderingContext2D} canvas
  * @param {import('./heat-map-view.js').View} view
  * @param {(row: number) => string} rowTick
  * @param {(column: number) => string} columnTick
  */
 export function tickMargin(canvas, view, rowTick, columnTick) {
-  const across = widestTick(canvas, view, columnTick);
+  const widest = widestTick(canvas, view, columnTick);
   const beside = widestTick(canvas, { ...view, column: view.row, columns: view.rows }, rowTick);
-  return { left: Math.ceil(beside) + 10, top: across > 34 ? Math.ceil(across) + 10 : 20 };
+  return { left: Math.ceil(beside) + 10, top: widest > widestLevel ? Math.ceil(widest) + 10 : 20, widest };
 }
 
 /**

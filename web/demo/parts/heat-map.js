@@ -53,7 +53,7 @@ export class HeatMap {
   #table = make('div', { hidden: true });
   #scale = make('select');
   #maskedKey = make('span', { class: 'map-masked-key', hidden: true }, 'masked');
-  #cell = { cellWidth: 1, cellHeight: 1, margin: { left: 0, top: 0 } };
+  #cell = { cellWidth: 1, cellHeight: 1, margin: { left: 0, top: 0, widest: 0 } };
   #hasFocus = false;
   #isPainted = false;
 
@@ -157,7 +157,8 @@ export class HeatMap {
     if (view.row !== this.view.row || view.column !== this.view.column) this.setView(view);
     this.#tell(isSaid);
     this.#options.onFocus?.(this.focus);
-    this.redraw();
+    // Its frame is only drawn then.
+    if (this.#hasFocus) this.redraw();
   }
 
   /** @param {number} factor above 1 = closer; 0 = everything */
