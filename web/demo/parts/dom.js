@@ -61,12 +61,16 @@ export const freshId = (stem) => `${stem}-${++made}`;
 /** The visitor asked for less movement. */
 export const reducedMotion = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
+const darkQuery = '(prefers-color-scheme: dark)';
+
+export const isDark = () => matchMedia(darkQuery).matches;
+
 /**
  * Calls back when light becomes dark or the other way round: canvases are drawn anew.
  * @param {() => void} action
  */
 export function onTheme(action) {
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', action);
+  matchMedia(darkQuery).addEventListener('change', action);
 }
 
 /**

@@ -1,7 +1,7 @@
 // Draws the cells of a map and the numbers along its sides.
 
-import { themeColour } from './dom.js';
-import { currentPalette, steps } from './palette.js';
+import { isDark, themeColour } from './dom.js';
+import { colourAt, currentPalette } from './palette.js';
 import { tickStep } from './heat-map-view.js';
 
 const font = '12px system-ui, sans-serif';
@@ -74,9 +74,8 @@ function drawCells(canvas, { map, view, place }, width, height) {
           if (!map.masked?.[at]) most = Math.max(most, place(i, map.values[at]));
         }
       }
-      const step = 4 * Math.round(most * (steps - 1));
       // Hatched by pixels, too small to be hatched by lines.
-      const colour = most >= 0 ? palette.subarray(step, step + 4) : (x + y) % 4 === 0 ? hatch : ground;
+      const colour = most >= 0 ? colourAt(palette, most) : (x + y) % 4 === 0 ? hatch : ground;
       picture.data.set(colour, 4 * (y * across + x));
     }
   }
@@ -130,7 +129,7 @@ function drawMasked(canvas, { map, view, cellWidth, cellHeight }) {
  * @param {Drawing} drawing
  */
 function drawTexts(canvas, { map, view, place, cellWidth, cellHeight, cellText }) {
-  const { matches: dark } = matchMedia('(prefers-color-scheme: dark)');
+  const dark = isDark();
   canvas.font = font;
   canvas.textAlign = 'center';
   canvas.textBaseline = 'middle';

@@ -169,10 +169,15 @@ export class HeatMap {
 
   /** What a cell says. @param {number} row @param {number} column */
   textOf(row, column) {
-    const { map } = this;
-    const { rowName, columnName, format, maskedText } = this.#options;
-    const at = row * map.columns + column;
-    return `${rowName(row)}, ${columnName(column)}: ${map.masked?.[at] ? maskedText : format(map.values[at])}`;
+    const { rowName, columnName } = this.#options;
+    return `${rowName(row)}, ${columnName(column)}: ${this.#valueText(row, column)}`;
+  }
+
+  /** @param {number} row @param {number} column */
+  #valueText(row, column) {
+    const { columns, values, masked } = this.map;
+    const at = row * columns + column;
+    return masked?.[at] ? this.#options.maskedText : this.#options.format(values[at]);
   }
 
   /** The cells in view as CSV: a line for each, query, key, number. */
@@ -260,8 +265,8 @@ export class HeatMap {
   }
 
   #fillTable() {
-    const { map, view } = this;
-    const { label, sides, rowName, columnName, format, maskedText } = this.#options;
+    const { view } = this;
+    const { label, sides, rowName, columnName } = this.#options;
     const rows = Array.from({ length: Math.min(tableMost, view.rows) }, (_, i) => view.row + i);
     const columns = Array.from({ length: Math.min(tableMost, view.columns) }, (_, j) => view.column + j);
     const isCut = rows.length < view.rows || columns.length < view.columns;
@@ -270,10 +275,7 @@ export class HeatMap {
       corner: sides[0],
       rows: rows.map(rowName),
       columns: columns.map(columnName),
-      cell: (i, j) => {
-        const at = rows[i] * map.columns + columns[j];
-        return map.masked?.[at] ? maskedText : format(map.values[at]);
-      },
+      cell: (i, j) => this.#valueText(rows[i], columns[j]),
     });
     this.#table.replaceChildren(table);
   }

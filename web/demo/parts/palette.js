@@ -1,5 +1,7 @@
 // Colours of a heat map: lightness changes evenly with the number, so that the order of cells can be seen without colour.
 
+import { isDark } from './dom.js';
+
 /**
  * sRGB of a colour in OKLCH (Ottosson 2020), cut to what screens can show.
  * @param {number} lightness 0 … 1
@@ -26,7 +28,7 @@ export function fromOklch(lightness, chroma, hue) {
 }
 
 /** Steps of a palette. */
-export const steps = 256;
+const steps = 256;
 
 /**
  * From the page's ground to its opposite: 0 looks like nothing in light and in dark.
@@ -46,12 +48,22 @@ export function makePalette(dark) {
   return palette;
 }
 
+/**
+ * @param {Uint8ClampedArray} palette
+ * @param {number} place 0 … 1
+ * @returns {Uint8ClampedArray} red, green, blue, 255
+ */
+export function colourAt(palette, place) {
+  const step = 4 * Math.round(place * (steps - 1));
+  return palette.subarray(step, step + 4);
+}
+
 /** @type {{ dark: boolean, palette: Uint8ClampedArray } | undefined} */
 let kept;
 
 /** The palette of the theme that holds now. */
 export function currentPalette() {
-  const { matches: dark } = matchMedia('(prefers-color-scheme: dark)');
+  const dark = isDark();
   if (kept?.dark !== dark) kept = { dark, palette: makePalette(dark) };
   return kept.palette;
 }
@@ -64,8 +76,7 @@ export function drawBar(canvas) {
   const palette = currentPalette();
   const picture = new ImageData(canvas.width, 1);
   for (let x = 0; x < picture.width; x++) {
-    const step = 4 * Math.round((x / (picture.width - 1)) * (steps - 1));
-    picture.data.set(palette.subarray(step, step + 4), 4 * x);
+    picture.data.set(colourAt(palette, x / (picture.width - 1)), 4 * x);
   }
   canvas.getContext('2d')?.putImageData(picture, 0, 0);
 }

@@ -1,7 +1,7 @@
 // A map as an SVG picture, which stays sharp at any size.
 
 import { makeScale } from '../../parts/colour-scale.js';
-import { currentPalette, steps } from '../../parts/palette.js';
+import { colourAt, currentPalette } from '../../parts/palette.js';
 
 /**
  * @param {import('../../parts/colour-scale.js').MapValues} map
@@ -15,8 +15,8 @@ export function svgOf(map, scale, title) {
   const palette = currentPalette();
   const colour = (/** @type {number} */ i, /** @type {number} */ j) => {
     if (masked?.[i * columns + j]) return 'none';
-    const step = 4 * Math.round(place(i, values[i * columns + j]) * (steps - 1));
-    return `rgb(${palette[step]},${palette[step + 1]},${palette[step + 2]})`;
+    const [red, green, blue] = colourAt(palette, place(i, values[i * columns + j]));
+    return `rgb(${red},${green},${blue})`;
   };
   let cells = '';
   for (let i = 0; i < rows; i++) {
