@@ -2,6 +2,7 @@
 
 import { controls } from '../../parts/controls.js';
 import { make } from '../../parts/dom.js';
+import { figures } from '../../parts/figures.js';
 import { shortNumber, whole } from '../../parts/format.js';
 import { HeatMap } from '../../parts/heat-map.js';
 import { nextTask } from '../../parts/pace.js';
@@ -57,16 +58,12 @@ export async function mount(root, context) {
     columnName: (d) => `number ${d}`,
   });
   const words = make('p', { class: 'status', role: 'status' });
-  const names = ['Tiles full', 'Tiles partial', 'Tiles skipped', 'Work saved'];
-  const figures = names.map((name) => {
-    const [figure, note] = [make('output', { 'data-figure': name }), make('dd', { class: 'note' })];
-    return { figure, note, element: make('div', {}, make('dt', {}, name), make('dd', {}, figure), note) };
-  });
+  const numbers = figures(['Tiles full', 'Tiles partial', 'Tiles skipped', 'Work saved'], { hasNotes: true });
   const tools = makeTools();
   root.append(
     make('div', { class: 'card' }, tools.presets, form.element, words),
     make('div', { class: 'lab-map' }, make('h3', {}, 'Weights'), tools.pens, map.element),
-    make('dl', { class: 'figures' }, ...figures.map(({ element }) => element)),
+    numbers.element,
     make(
       'div',
       { class: 'two' },
@@ -165,19 +162,11 @@ export async function mount(root, context) {
     });
     output.show({ rows, columns: valueDim, values: out.map(Math.abs) });
     const saved = stats.skipped / stats.tiles;
-    const texts = [whole(stats.full), whole(stats.partial), whole(stats.skipped), `${shortNumber(100 * saved)} %`];
-    const notes = [
-      'every cell allowed: the mask is not looked at',
-      'some cells allowed',
-      'no cell allowed: not computed, keys not read',
-      `of ${whole(stats.tiles)} tiles; ${shortNumber(100 * stats.density)} % of the cells are allowed`,
-    ];
-    const numbers = [stats.full, stats.partial, stats.skipped, saved];
-    figures.forEach(({ figure, note }, k) => {
-      figure.textContent = texts[k];
-      figure.dataset.value = String(numbers[k]);
-      note.textContent = notes[k];
-    });
+    numbers.show(0, whole(stats.full), stats.full, 'every cell allowed: the mask is not looked at');
+    numbers.show(1, whole(stats.partial), stats.partial, 'some cells allowed');
+    numbers.show(2, whole(stats.skipped), stats.skipped, 'no cell allowed: not computed, keys not read');
+    const rest = `of ${whole(stats.tiles)} tiles; ${shortNumber(100 * stats.density)} % of the cells are allowed`;
+    numbers.show(3, `${shortNumber(100 * saved)} %`, saved, rest);
     words.textContent = sentence(rows, columns, emptyRows, wrong);
     root.dataset.empty = String(emptyRows.length);
     root.dataset.wrong = String(wrong);

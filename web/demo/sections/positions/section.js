@@ -2,6 +2,7 @@
 
 import { controls } from '../../parts/controls.js';
 import { make } from '../../parts/dom.js';
+import { figures } from '../../parts/figures.js';
 import { shortNumber, whole } from '../../parts/format.js';
 import { HeatMap } from '../../parts/heat-map.js';
 import { LinePlot } from '../../parts/line-plot.js';
@@ -87,10 +88,7 @@ export async function mount(root, context) {
   const form = controls(specs, context.state, () => void refresh());
   const dials = makeDials();
   const words = make('p', { class: 'status', role: 'status' });
-  const products = ['query · key', 'both 1 000 tokens further'].map((name) => {
-    const output = make('output');
-    return { output, element: make('div', {}, make('dt', {}, name), make('dd', {}, output)) };
-  });
+  const products = figures(['query · key', 'both 1 000 tokens further']);
   const distance = new LinePlot({
     label: `query · key of a vector with itself, by distance (${curveDim} columns)`,
     x: { label: 'distance in tokens' },
@@ -132,7 +130,7 @@ export async function mount(root, context) {
       ),
       dials.element,
     ),
-    make('dl', { class: 'figures' }, ...products.map(({ element }) => element)),
+    products.element,
     words,
     make('div', { class: 'two' }, distance.element, waves.element),
     make('div', {}, make('h3', {}, 'The sinusoid of the first transformers'), map.element),
@@ -171,10 +169,7 @@ export async function mount(root, context) {
     const [here, further] = turned(sdpa, q, [query, query + 1000], setting);
     const [there, furtherKey] = turned(sdpa, k, [key, key + 1000], setting);
     dials.show(here, there, setting.pairing);
-    [dot(here, there), dot(further, furtherKey)].forEach((number, i) => {
-      products[i].output.textContent = shortNumber(number);
-      products[i].output.dataset.value = String(number);
-    });
+    [dot(here, there), dot(further, furtherKey)].forEach((number, i) => products.show(i, shortNumber(number), number));
     const apart = query - key;
     words.textContent =
       `Each pair turns at its own speed, the first by one radian for each token. The angle between query and key depends on ` +

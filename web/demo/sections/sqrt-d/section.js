@@ -2,6 +2,7 @@
 
 import { controls } from '../../parts/controls.js';
 import { make } from '../../parts/dom.js';
+import { figures } from '../../parts/figures.js';
 import { shortNumber } from '../../parts/format.js';
 import { HeatMap } from '../../parts/heat-map.js';
 import { LinePlot } from '../../parts/line-plot.js';
@@ -48,10 +49,7 @@ export async function mount(root, context) {
   const none = make('button', { type: 'button', class: 'quiet', onclick: () => form.set({ exponent: 0 }) }, 'No scale');
   const words = make('p', { class: 'status', role: 'status' });
   const names = ['Spread of the logits', 'Entropy', 'Largest weight', 'Gradient of the logits'];
-  const figures = names.map((name) => {
-    const [output, note] = [make('output'), make('dd', { class: 'note' })];
-    return { output, note, element: make('div', {}, make('dt', {}, name), make('dd', {}, output), note) };
-  });
+  const numbers = figures(names, { hasNotes: true });
   const bars = new LinePlot({
     label: 'How the logits are spread',
     x: { label: 'logit' },
@@ -78,7 +76,7 @@ export async function mount(root, context) {
   });
   root.append(
     make('div', { class: 'card' }, form.element, make('div', { class: 'buttons' }, right, none), words),
-    make('dl', { class: 'figures' }, ...figures.map(({ element }) => element)),
+    numbers.element,
     make('div', { class: 'two' }, bars.element, make('div', {}, make('h3', {}, 'Who attends to what'), map.element)),
     make('div', { class: 'two' }, gradients.element, entropies.element),
     make(
@@ -139,11 +137,7 @@ export async function mount(root, context) {
       [largest, `of a query, which has 1 to give away; mean of all queries`],
       [gradient, `length, of the middle query; with 1 / √d it is ${shortNumber(reference)}`],
     ]);
-    texts.forEach(([number, note], k) => {
-      figures[k].output.textContent = shortNumber(number);
-      figures[k].output.dataset.value = String(number);
-      figures[k].note.textContent = note;
-    });
+    texts.forEach(([number, note], k) => numbers.show(k, shortNumber(number), number, note));
     const share = gradient / reference;
     words.textContent =
       exponent === 0.5

@@ -2,6 +2,7 @@
 
 import { controls } from '../../parts/controls.js';
 import { make, reducedMotion } from '../../parts/dom.js';
+import { figures } from '../../parts/figures.js';
 import { shortNumber, whole } from '../../parts/format.js';
 import { HeatMap } from '../../parts/heat-map.js';
 import { LinePlot } from '../../parts/line-plot.js';
@@ -60,10 +61,7 @@ export async function mount(root, context) {
   const reset = button('Reset', restart, 'quiet');
   const status = make('p', { class: 'status', role: 'status' });
   const progress = make('progress', { max: mostSteps, value: 0, 'aria-label': 'Steps of the training' });
-  const figures = ['Steps', 'Loss', 'Right answers', 'Weight where it belongs'].map((name) => {
-    const output = make('output');
-    return { output, element: make('div', {}, make('dt', {}, name), make('dd', {}, output)) };
-  });
+  const numbers = figures(['Steps', 'Loss', 'Right answers', 'Weight where it belongs']);
   const map = new HeatMap({
     label: 'Weights of one sequence while the head learns',
     file: 'trained-weights',
@@ -89,7 +87,7 @@ export async function mount(root, context) {
       make('div', { class: 'buttons' }, start, one, reset),
       make('div', { class: 'doing' }, progress, status),
     ),
-    make('dl', { class: 'figures' }, ...figures.map(({ element }) => element)),
+    numbers.element,
     make('div', { class: 'two' }, make('div', {}, make('h3', {}, 'What it looks at'), map.element), plot.element),
     make(
       'p',
@@ -180,7 +178,7 @@ export async function mount(root, context) {
     curve.losses.push(loss);
     if (curve.steps.length < mostPoints) return;
     curve.every *= 2;
-    const kept = (/** @type {number[]} */ numbers) => numbers.filter((_, i) => i % 2 === 0);
+    const kept = (/** @type {number[]} */ all) => all.filter((_, i) => i % 2 === 0);
     curve = { steps: kept(curve.steps), losses: kept(curve.losses), every: curve.every };
   }
 
@@ -190,16 +188,10 @@ export async function mount(root, context) {
     map.show({ rows: length, columns: length, values: weights, masked, range: [0, 1] });
     const asked = shown.looks.flatMap((j, i) => (j >= 0 ? [weights[i * length + j]] : []));
     const target = asked.reduce((a, b) => a + b, 0) / asked.length;
-    const texts = /** @type {const} */ ([
-      [model.steps, whole(model.steps)],
-      [last?.loss ?? NaN, last ? shortNumber(last.loss) : '–'],
-      [last?.right ?? NaN, last ? `${Math.round(100 * last.right)} %` : '–'],
-      [target, `${Math.round(100 * target)} %`],
-    ]);
-    texts.forEach(([number, text], k) => {
-      figures[k].output.textContent = text;
-      figures[k].output.dataset.value = String(number);
-    });
+    numbers.show(0, whole(model.steps), model.steps);
+    numbers.show(1, last ? shortNumber(last.loss) : '–', last?.loss ?? NaN);
+    numbers.show(2, last ? `${Math.round(100 * last.right)} %` : '–', last?.right ?? NaN);
+    numbers.show(3, `${Math.round(100 * target)} %`, target);
     progress.value = model.steps;
     const guess = Math.log(model.classes);
     if (curve.steps.length > 1)
