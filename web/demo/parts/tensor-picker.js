@@ -2,6 +2,7 @@
 
 import { make } from './dom.js';
 import { mismatch, oneHead, sizesOf } from './one-head.js';
+import { statusLine } from './status.js';
 import { fileEndings, readTensorFile } from './tensor-files.js';
 import { addTensors, allTensors, onTensors, tensorNamed } from './tensor-store.js';
 
@@ -26,7 +27,7 @@ import { addTensors, allTensors, onTensors, tensorNamed } from './tensor-store.j
 export function tensorPicker({ section, onPick }) {
   const id = (/** @type {string} */ name) => `${section}-file-${name}`;
   const input = make('input', { id: id('input'), type: 'file', multiple: true, accept: fileEndings.join(',') });
-  const status = make('p', { class: 'status', role: 'status' });
+  const { element: status, say } = statusLine();
   const chooser = (/** @type {string} */ name, /** @type {string} */ label) => {
     const select = make('select', { id: id(name) });
     select.addEventListener('input', () => pick());
@@ -143,12 +144,6 @@ export function tensorPicker({ section, onPick }) {
       queryLabels: q.labels,
       keyLabels: k.labels,
     };
-  }
-
-  /** @param {string} text @param {boolean} isBad */
-  function say(text, isBad) {
-    status.textContent = text;
-    status.classList.toggle('bad', isBad);
   }
 }
 

@@ -2,6 +2,9 @@
 
 import { load } from 'sdpa';
 
+/** Workers of the sections whose calls are long, where the computer has as many cores. */
+export const poolThreads = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
+
 /** @type {Map<string, Promise<import('sdpa').Sdpa>>} */
 const loaded = new Map();
 

@@ -7,7 +7,9 @@ import { whole } from '../../parts/format.js';
 import { zoom } from '../../parts/heat-map-view.js';
 import { LinePlot } from '../../parts/line-plot.js';
 import { Pace } from '../../parts/pace.js';
+import { statusLine } from '../../parts/status.js';
 import { tensorPicker } from '../../parts/tensor-picker.js';
+import { poolThreads } from '../../scaffold/instances.js';
 import { codeFor } from './code.js';
 import { headNames, makeHead } from './example.js';
 import { svgOf } from './picture.js';
@@ -18,15 +20,12 @@ import { prepare, sumsOf, weightsOf } from './regions.js';
 /** Cells along a side. */
 const mostCells = 128;
 
-/** Workers, where the computer has as many cores. */
-const threads = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
-
 /**
  * @param {HTMLElement} root
  * @param {import('../../scaffold/sections.js').SectionContext} context
  */
 export async function mount(root, context) {
-  const sdpa = await context.instance({ threads });
+  const sdpa = await context.instance({ threads: poolThreads });
   /** @type {import('./regions.js').Prepared | null} */
   let prepared = null;
   /** What `prepared` is of. */
@@ -60,7 +59,7 @@ export async function mount(root, context) {
     },
   });
   const progress = make('progress', { max: 1, value: 0, 'aria-label': 'Progress of the map' });
-  const status = make('p', { class: 'status', role: 'status' });
+  const { element: status, say } = statusLine();
   const stop = make('button', { type: 'button', disabled: true, onclick: () => running?.abort() }, 'Stop');
   const words = make('p', { class: 'note cells' });
   const map = new RegionMap({ label: 'Weights, query by key', file: 'attention-map' }, closer, pan);
@@ -115,12 +114,6 @@ export async function mount(root, context) {
         'at the cost of that part; the matrix is never there as a whole. Plus and minus zoom around the cell in the frame; beyond a side the arrow keys move on.',
     ),
   );
-
-  /** @param {string} text @param {boolean} [isBad] */
-  function say(text, isBad = false) {
-    status.textContent = text;
-    status.classList.toggle('bad', isBad);
-  }
 
   /** @returns {Promise<Parameters<typeof prepare>[1]>} */
   async function head(/** @type {AbortSignal} */ signal) {

@@ -4,15 +4,14 @@ import { controls } from '../../parts/controls.js';
 import { make } from '../../parts/dom.js';
 import { shortNumber } from '../../parts/format.js';
 import { HeatMap } from '../../parts/heat-map.js';
+import { statusLine } from '../../parts/status.js';
 import { tensorPicker } from '../../parts/tensor-picker.js';
 import { onTensors } from '../../parts/tensor-store.js';
+import { poolThreads } from '../../scaffold/instances.js';
 import { codeFor } from './code.js';
 import { makeLines } from './lines.js';
 import { crossed, handedOver, ownSentence, wordsOf } from './sources.js';
 import { decodedRows, fromRows, mostWords, promptLength, wholeWeights } from './weights.js';
-
-/** Workers, where the computer has as many cores. */
-const threads = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
 
 /** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
@@ -43,7 +42,7 @@ const specs = {
  * @param {import('../../scaffold/sections.js').SectionContext} context
  */
 export async function mount(root, context) {
-  const [own, pool] = [await context.instance(), await context.instance({ threads })];
+  const [own, pool] = [await context.instance(), await context.instance({ threads: poolThreads })];
   const form = controls(specs, context.state, () => void refresh());
   const picker = tensorPicker({
     section: 'sentence',
@@ -62,7 +61,7 @@ export async function mount(root, context) {
     { type: 'button', onclick: () => form.set({ tokens: form.values.tokens + 1 }) },
     'Next token',
   );
-  const status = make('p', { class: 'status', role: 'status' });
+  const { element: status, say } = statusLine();
   const lines = makeLines((query) => form.set({ query }));
   const map = new HeatMap({
     label: 'Weights, each row a query',
@@ -163,12 +162,6 @@ export async function mount(root, context) {
         : '';
     say(`“${queryWords[query]}” looks at ${looks.join(', ') || 'nothing'}.${cut}`);
     root.dataset.drawn = `${form.values.source} ${shown.rows} ${shown.columns} ${query}`;
-  }
-
-  /** @param {string} text @param {boolean} [isBad] */
-  function say(text, isBad = false) {
-    status.textContent = text;
-    status.classList.toggle('bad', isBad);
   }
 
   onTensors(() => {
