@@ -16,12 +16,11 @@ const chunk = 1024;
 
 /**
  * @typedef {object} Method
- * @property {string} name in the address of its code, and of its row
+ * @property {string} name of its row
  * @property {string} title
  * @property {string} what it is
  * @property {string} needs name of the function of the instance
  * @property {(sdpa: any, inputs: Inputs, course: Course) => Promise<Float32Array>} run gives (length, headDim)
- * @property {string} call its line of code
  */
 
 /** @param {any} options @returns {Method['run']} */
@@ -70,7 +69,6 @@ export const methods = [
     what: 'every token before',
     needs: 'attentionAsync',
     run: attend({ causal: true }),
-    call: 'sdpa.attention(query, key, value, { causal: true })',
   },
   {
     name: 'window',
@@ -78,7 +76,6 @@ export const methods = [
     what: `the last ${windowLeft + 1} tokens`,
     needs: 'attentionAsync',
     run: attend({ window: [windowLeft, 0] }),
-    call: `sdpa.attention(query, key, value, { window: [${windowLeft}, 0] })`,
   },
   {
     name: 'bigbird',
@@ -89,7 +86,6 @@ export const methods = [
       causal: true,
       blockMask: masks.bigbird(length, { seed: 1 }),
     })),
-    call: 'sdpa.attention(query, key, value, { causal: true, blockMask: sdpa.masks.bigbird(length, { seed: 1 }) })',
   },
   {
     name: 'linear',
@@ -99,7 +95,6 @@ export const methods = [
     run: recur((sdpa, piece, _tokens, _length, { query, key, value, state }) =>
       sdpa.linearAttention(piece(query), piece(key), piece(value), { causal: true, state, returnState: true }),
     ),
-    call: 'sdpa.linearAttention(query, key, value, { causal: true })',
   },
   {
     name: 'ssd',
@@ -110,7 +105,6 @@ export const methods = [
       const dt = { data: new Float32Array(tokens).fill(Math.LN2 / length), shape: [1, tokens] };
       return sdpa.ssd(piece(value), dt, [-1], piece(key), piece(query), { state, returnState: true });
     }),
-    call: 'sdpa.ssd(value, dt, [-1], key, query)',
   },
 ];
 

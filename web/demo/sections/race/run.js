@@ -12,7 +12,6 @@ export const seed = 1;
  * @property {number} milliseconds with the rests between the slices
  * @property {number} bytes at the most, of query, key, value and result too, in the library's memory
  * @property {number} recall
- * @property {Float32Array} out (length, headDim)
  */
 
 /**
@@ -47,7 +46,7 @@ export async function race(methods, length, { signal, onProgress, onOutcome }) {
       const milliseconds = performance.now() - start;
       signal?.throwIfAborted();
       await pace.rest();
-      onOutcome({ name: method.name, milliseconds, bytes: sdpa.memory().peak, recall: recall(task, out), out });
+      onOutcome({ name: method.name, milliseconds, bytes: sdpa.memory().peak, recall: recall(task, out) });
     } finally {
       sdpa.dispose();
     }
