@@ -125,8 +125,8 @@ export async function mount(root, context) {
       make(
         'ul',
         { class: 'hands note' },
-        make('li', { class: 'query' }, 'query, ends in a dot'),
-        make('li', { class: 'key' }, 'key, ends in a square'),
+        make('li', { class: 'plot-key' }, 'query, ends in a dot'),
+        make('li', { class: 'plot-key plain' }, 'key, ends in a square'),
       ),
       dials.element,
     ),
