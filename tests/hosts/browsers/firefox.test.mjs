@@ -1,10 +1,10 @@
 // Firefox: relaxed SIMD, fused where the processor does it.
 
-import { hasFma } from '../helpers/apps.mjs';
+import { fastest } from '../helpers/apps.mjs';
 import { noFirefox, openFirefox } from '../helpers/firefox.mjs';
 import { oneSiteIn, sitesIn } from '../helpers/sites-in.mjs';
 
-sitesIn({ name: 'Firefox', skip: noFirefox, variant: hasFma ? 'relaxed' : 'simd', open: () => openFirefox() });
+sitesIn({ name: 'Firefox', skip: noFirefox, variant: fastest, open: () => openFirefox() });
 oneSiteIn({
   name: 'Firefox without relaxed SIMD',
   skip: noFirefox,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assertReport, hasFma, runIn } from '../helpers/apps.mjs';
+import { assertReport, fastestHere, runIn } from '../helpers/apps.mjs';
 import { assertBundled, bundlerApp, startServer, twoWorkers } from '../helpers/bundle.mjs';
 import { pageTest, visit } from '../helpers/chromium.mjs';
 import { lacks, toolFile } from '../helpers/tools.mjs';
@@ -36,8 +36,6 @@ const files = {
   'next.config.mjs': `export default { output: 'standalone' };`,
 };
 
-const server = process.versions.node.startsWith('20.') || !hasFma ? 'simd' : 'relaxed';
-
 for (const bundler of ['turbopack', 'webpack']) {
   pageTest(`Next.js, ${bundler}: page, route and standalone server`, lacks('bundlers', 'next'), async (t) => {
     const app = bundlerApp(files);
@@ -61,7 +59,7 @@ for (const bundler of ['turbopack', 'webpack']) {
     try {
       const answer = await fetch(`${started.url}/attention`);
       assert.equal(answer.status, 200, started.output());
-      assertReport(await answer.json(), { variant: server, threads: 2 });
+      assertReport(await answer.json(), { variant: fastestHere, threads: 2 });
       assertBundled(await visit(`${started.url}/`, twoWorkers));
     } finally {
       await started.close();

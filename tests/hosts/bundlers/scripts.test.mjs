@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { runIn } from '../helpers/apps.mjs';
 import { assertBundled, bundlerApp, html, twoWorkers } from '../helpers/bundle.mjs';
-import { pageTest, policy, visitFolder, workersAllowed } from '../helpers/chromium.mjs';
+import { pageTest, visitFolder } from '../helpers/chromium.mjs';
+import { policy, workersAllowed } from '../helpers/headers.mjs';
 import { lacks, toolFile } from '../helpers/tools.mjs';
 
 for (const mode of /** @type {const} */ (['production', 'development'])) {

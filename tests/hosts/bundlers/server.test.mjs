@@ -6,11 +6,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertReport, hasFma, runIn } from '../helpers/apps.mjs';
+import { assertReport, fastestHere as variant, runIn } from '../helpers/apps.mjs';
 import { bundlerApp, twoWorkers } from '../helpers/bundle.mjs';
 import { lacks, toolFile } from '../helpers/tools.mjs';
-
-const variant = process.versions.node.startsWith('20.') || !hasFma ? 'simd' : 'relaxed';
 
 for (const [format, name] of [
   ['cjs', 'server.cjs'],

@@ -5,7 +5,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runIn } from '../helpers/apps.mjs';
 import { assertBundled, bundlerApp, startServer, twoWorkers } from '../helpers/bundle.mjs';
-import { pageTest, visit, visitFolder, workersAllowed } from '../helpers/chromium.mjs';
+import { pageTest, visit, visitFolder } from '../helpers/chromium.mjs';
+import { workersAllowed } from '../helpers/headers.mjs';
 import { lacks, toolFile } from '../helpers/tools.mjs';
 
 const skip = lacks('bundlers', 'vite');

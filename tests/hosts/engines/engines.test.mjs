@@ -3,11 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { assertReport, createApp, hasFma, runIn } from '../helpers/apps.mjs';
+import { assertReport, createApp, fastest, runIn } from '../helpers/apps.mjs';
 import { lacks, toolFile } from '../helpers/tools.mjs';
-
-/** Where the relaxed build runs and is the faster one. */
-const fused = hasFma ? 'relaxed' : 'simd';
 
 /**
  * @typedef {object} Engine
@@ -20,10 +17,10 @@ const fused = hasFma ? 'relaxed' : 'simd';
 const engines = [
   // Has relaxed SIMD behind a flag.
   { name: 'Node 20', path: 'node-20/bin/node', best: 'simd' },
-  { name: 'Node 22', path: 'node-22/bin/node', best: fused },
-  { name: 'Node 24', path: 'node-24/bin/node', best: fused },
-  { name: 'Node 26', path: 'node-26/bin/node', best: fused },
-  { name: 'Deno', path: '@deno/linux-x64-glibc/deno', args: ['run', '--no-prompt', '--allow-read'], best: fused },
+  { name: 'Node 22', path: 'node-22/bin/node', best: fastest },
+  { name: 'Node 24', path: 'node-24/bin/node', best: fastest },
+  { name: 'Node 26', path: 'node-26/bin/node', best: fastest },
+  { name: 'Deno', path: '@deno/linux-x64-glibc/deno', args: ['run', '--no-prompt', '--allow-read'], best: fastest },
   // JavaScriptCore rounds twice, where the relaxed build gains nothing.
   { name: 'Bun', path: '@oven/bun-linux-x64/bin/bun', best: 'simd' },
 ];
@@ -79,7 +76,7 @@ for (const engine of engines) {
 
 /** @type {[string, string, { flags?: string[], env?: Record<string, string> }, string][]} */
 const modes = [
-  ['Node 20', 'with relaxed SIMD switched on', { flags: ['--experimental-wasm-relaxed-simd'] }, fused],
+  ['Node 20', 'with relaxed SIMD switched on', { flags: ['--experimental-wasm-relaxed-simd'] }, fastest],
   ...['Node 22', 'Node 24', 'Node 26'].flatMap(
     (name) =>
       /** @type {typeof modes} */ ([

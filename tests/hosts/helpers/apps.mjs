@@ -72,7 +72,13 @@ export function runIn([program, ...args], cwd, env = {}) {
 }
 
 /** Whether this processor multiplies and adds with one rounding, which engines use where they do so themselves. */
-export const hasFma = arch() === 'arm64' || /^flags\s*:.*\bfma\b/m.test(readText('/proc/cpuinfo'));
+const hasFma = arch() === 'arm64' || /^flags\s*:.*\bfma\b/m.test(readText('/proc/cpuinfo'));
+
+/** The build that load() is to take where relaxed SIMD is there: rounding twice, it gains nothing. */
+export const fastest = hasFma ? 'relaxed' : 'simd';
+
+/** The same in the Node that runs these tests: Node 20 has relaxed SIMD behind a flag. */
+export const fastestHere = process.versions.node.startsWith('20.') ? 'simd' : fastest;
 
 /** @param {string} file */
 function readText(file) {

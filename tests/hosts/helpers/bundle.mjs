@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { assertReport, createApp, hasFma } from './apps.mjs';
+import { assertReport, createApp, fastest } from './apps.mjs';
 import { toolFolder } from './tools.mjs';
 
 const page = `
@@ -35,7 +35,7 @@ export const bundlerApp = (files = {}) =>
  */
 export function assertBundled({ report, problems, requests, started }) {
   assert.deepEqual(problems, []);
-  assertReport(report, { variant: hasFma ? 'relaxed' : 'simd', threads: 2 });
+  assertReport(report, { variant: fastest, threads: 2 });
   assert.deepEqual(started, ['classic blob:', 'classic blob:']);
   assert.deepEqual(
     requests.filter((url) => /\.wasm|worker/.test(url)),

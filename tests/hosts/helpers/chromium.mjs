@@ -117,14 +117,3 @@ export async function visitFolder(folder, wanted, { path = '/', headers, ...opti
     await served.close();
   }
 }
-
-/**
- * Headers with a policy.
- * @param {string} text
- */
-export const policy = (text) => ({ 'content-security-policy': text });
-
-/** What a page needs to allow for a bundle that starts workers, and nothing else. */
-export const workersAllowed = policy(
-  "default-src 'self'; img-src data:; script-src 'self' 'wasm-unsafe-eval'; worker-src blob:",
-);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { serve } from '../../../scripts/serve.mjs';
 import { assertReport } from './apps.mjs';
+import { isolated, policy, self, workersAllowed } from './headers.mjs';
 import { site } from './site.mjs';
 
 /**
@@ -14,16 +15,11 @@ import { site } from './site.mjs';
  * @property {() => Promise<void>} close
  */
 
-/** @param {string} text */
-const policy = (text) => ({ 'content-security-policy': text });
-const self = "default-src 'self'; img-src data:; script-src 'self' 'wasm-unsafe-eval'";
-const isolated = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
-
 /** @type {[string, string, number, Record<string, string>?][]} */
 const pages = [
   ['modules and an import map: module workers', '/modules.html', 2],
   ['modules, isolated by COOP and COEP', '/modules.html', 2, isolated],
-  ['one script: workers of its own text', '/bundle.html', 2, policy(`${self}; worker-src blob:`)],
+  ['one script: workers of its own text', '/bundle.html', 2, workersAllowed],
   ["one script under a policy with worker-src 'self'", '/bundle.html', 0, policy(`${self}; worker-src 'self'`)],
   ["one script under a policy with worker-src 'none'", '/bundle.html', 0, policy(`${self}; worker-src 'none'`)],
   ['a module worker of the page', '/worker-module.html', 2],

@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { toolsFolder } from '../../../scripts/hosts/tools.mjs';
 
-/** @param {import('../../../scripts/hosts/tools.mjs').Group} group */
-export const toolFolder = (group) => toolsFolder(group);
+export { toolsFolder as toolFolder };
 
 /**
  * @param {import('../../../scripts/hosts/tools.mjs').Group} group

@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { assertReport, hasFma } from '../helpers/apps.mjs';
-import { chromiumVersion, pageTest, policy, visit, visitFolder, workersAllowed } from '../helpers/chromium.mjs';
+import { assertReport, fastest } from '../helpers/apps.mjs';
+import { chromiumVersion, pageTest, visit, visitFolder } from '../helpers/chromium.mjs';
+import { isolated, policy, self, workersAllowed } from '../helpers/headers.mjs';
 import { site } from '../helpers/site.mjs';
 
-const variant = hasFma ? 'relaxed' : 'simd';
 const two = { threads: 2, least: 2 };
-const self = "default-src 'self'; img-src data:; script-src 'self' 'wasm-unsafe-eval'";
 const extension = "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'";
 
 /**
@@ -22,11 +21,11 @@ const extension = "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'";
  * @param {string} [expected.variant]
  * @param {Parameters<typeof visitFolder>[2]} [options]
  */
-function works(name, path, { threads, started, told, variant: build = variant }, options = {}) {
+function works(name, path, { threads, started, told, variant = fastest }, options = {}) {
   pageTest(name, false, async () => {
     const wanted = threads === 0 ? { threads: 2 } : { threads, least: threads };
     const seen = await visitFolder(site(), wanted, { path, ...options });
-    assertReport(seen.report, { variant: build, threads });
+    assertReport(seen.report, { variant, threads });
     if (started) assert.deepEqual(seen.started, started);
     assert.deepEqual(
       seen.problems.filter((problem) => !told?.test(problem)),
@@ -51,21 +50,13 @@ works(
   'a page that is isolated by COOP and COEP has the same workers',
   '/modules.html',
   { threads: 2, started: modules },
-  {
-    headers: { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' },
-  },
+  { headers: isolated },
 );
 works(
   'one script, isolated by COOP and COEP',
   '/bundle.html',
   { threads: 2, started: blobs },
-  {
-    headers: {
-      ...workersAllowed,
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-embedder-policy': 'require-corp',
-    },
-  },
+  { headers: { ...workersAllowed, ...isolated } },
 );
 
 works(
@@ -138,7 +129,8 @@ works(
   'in a classic worker of the page, with workers of its own',
   '/worker-bundle.html',
   { threads: 2 },
-  { headers: workersAllowedEverywhere() },
+  // The worker's own workers are of its policy.
+  { headers: policy(`${self}; worker-src 'self' blob:`) },
 );
 works('in a service worker of modules', '/service-module.html', { threads: 0 });
 works('in a service worker of one script', '/service-bundle.html', { threads: 0 });
@@ -148,11 +140,6 @@ works(
   { threads: 2 },
   { headers: policy("script-src 'self' 'wasm-unsafe-eval' http: blob:") },
 );
-
-/** The worker's own workers are of its policy. */
-function workersAllowedEverywhere() {
-  return policy("default-src 'self'; img-src data:; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:");
-}
 
 for (const path of ['/bundle.html', '/modules.html']) {
   pageTest(`script-src 'self' alone, ${path}: load() rejects and names what is missing`, false, async () => {
@@ -168,7 +155,7 @@ for (const path of ['/bundle.html', '/modules.html']) {
 
 pageTest('a page of the file system: one script, with workers', false, async () => {
   const { report, problems, started } = await visit(pathToFileURL(join(site(), 'bundle.html')).href, two);
-  assertReport(report, { variant, threads: 2 });
+  assertReport(report, { variant: fastest, threads: 2 });
   assert.deepEqual(started, blobs);
   assert.deepEqual(problems, []);
 });
@@ -176,7 +163,7 @@ pageTest('a page of the file system: one script, with workers', false, async () 
 pageTest('a page of the file system that may read files: modules', false, async (t) => {
   const flags = ['--allow-file-access-from-files'];
   const { report, problems } = await visit(pathToFileURL(join(site(), 'modules.html')).href, two, { flags });
-  assertReport(report, { variant, threads: 2 });
+  assertReport(report, { variant: fastest, threads: 2 });
   assert.deepEqual(problems, []);
   t.diagnostic(`Chromium ${await chromiumVersion()}`);
 });

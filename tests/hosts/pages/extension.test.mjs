@@ -6,11 +6,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { findChromium, quietFlags } from '../../../scripts/chromium.mjs';
-import { assertReport, hasFma } from '../helpers/apps.mjs';
+import { assertReport, fastest as variant } from '../helpers/apps.mjs';
 import { noChromium } from '../helpers/chromium.mjs';
 import { site } from '../helpers/site.mjs';
-
-const variant = hasFma ? 'relaxed' : 'simd';
 
 /** @type {import('playwright-core').BrowserContext} */
 let context;
