@@ -1,40 +1,27 @@
 // The demo page's modules one by one, in the page, with a clock that the test sets: no case depends on how fast the machine is.
 
 import assert from 'node:assert/strict';
-import { browserTest, withDemo } from './helpers/demo.mjs';
+import { browserTest, withModules } from './helpers/demo.mjs';
+
+const files = [
+  ...['blocks', 'check', 'run', 'state'].map((name) => `sections/wall/${name}`),
+  ...['data', 'format', 'pace'].map((name) => `parts/${name}`),
+];
+
+/** In the page: a clock in milliseconds that moves only when it is moved. */
+function makeClock() {
+  let now = 0;
+  performance.now = () => now;
+  return { pass: (/** @type {number} */ milliseconds) => void (now += milliseconds) };
+}
 
 /**
- * Runs `body` in the page with the page's modules.
+ * Runs `body` in the page with the page's modules and stopClock().
  * @template A, R
  * @param {(parts: any, argument: A) => R | Promise<R>} body
  * @param {A} [argument]
- * @returns {Promise<R>}
  */
-async function inPage(body, argument) {
-  /** @type {any} */
-  let result;
-  await withDemo({}, async ({ page, go, problems }) => {
-    await go();
-    await page.evaluate(async () => {
-      const wall = ['blocks', 'check', 'run', 'state'].map((name) => `sections/wall/${name}`);
-      const names = [...wall, ...['data', 'format', 'pace'].map((name) => `parts/${name}`)];
-      const files = names.map((name) => import(new URL(`${name}.js`, document.baseURI).href));
-      /** @type {any} */
-      const parts = Object.assign({}, ...(await Promise.all(files)));
-      parts.load = (await import('sdpa')).load;
-      /** A clock in milliseconds that moves only when it is moved. */
-      parts.stopClock = () => {
-        let now = 0;
-        performance.now = () => now;
-        return { pass: (/** @type {number} */ milliseconds) => void (now += milliseconds) };
-      };
-      Object.assign(window, { parts });
-    });
-    result = await page.evaluate(`(${body})(window.parts, ${JSON.stringify(argument)})`);
-    assert.deepEqual(problems, []);
-  });
-  return result;
-}
+const inPage = (body, argument) => withModules(files, body, argument, { stopClock: makeClock });
 
 /** In the page: a pass over `tokens` by a computer of the given speed, which computes nothing. */
 const simulate = async (

@@ -141,9 +141,10 @@ export async function allSections(page) {
  * @param {readonly string[]} files without .js
  * @param {(parts: any, argument: A) => R | Promise<R>} body cannot see what is outside
  * @param {A} [argument]
+ * @param {Record<string, Function>} [tools] more that it is to see, as they stand
  * @returns {Promise<R>}
  */
-export async function withModules(files, body, argument) {
+export async function withModules(files, body, argument, tools = {}) {
   /** @type {any} */
   let result;
   await withDemo({}, async ({ page, go, problems }) => {
@@ -153,7 +154,8 @@ export async function withModules(files, body, argument) {
       const { load, masks } = await import('sdpa');
       Object.assign(window, { parts: Object.assign({ load, masks }, ...(await Promise.all(found))) });
     }, files);
-    result = await page.evaluate(`(${body})(window.parts, ${JSON.stringify(argument)})`);
+    const more = Object.entries(tools).map(([name, tool]) => `${name}: ${tool}`);
+    result = await page.evaluate(`(${body})({ ...window.parts, ${more} }, ${JSON.stringify(argument)})`);
     assert.deepEqual(problems, []);
   });
   return result;
