@@ -9,11 +9,10 @@ import { sectionReady, withDemo } from './demo.mjs';
  * @param {string} name
  * @param {Record<string, string | number>} state
  * @param {(demo: import('./demo.mjs').Demo & { section: import('playwright-core').Locator }) => Promise<void>} use
- * @param {Parameters<typeof withDemo>[0]} [options]
  */
-export async function atSection(name, state, use, options = {}) {
+export async function atSection(name, state, use) {
   const query = new URLSearchParams(Object.entries(state).map(([key, value]) => [key, String(value)]));
-  await withDemo(options, async (demo) => {
+  await withDemo({}, async (demo) => {
     await demo.go(`#${name}?${query}`);
     const section = await sectionReady(demo.page, name);
     await use({ ...demo, section });
