@@ -18,7 +18,7 @@ import { digits, percent } from '../js/text.mjs';
  * @param {readonly Row[]} rows
  * @returns {number[]}
  */
-export const ratiosOf = (rows) =>
+const ratiosOf = (rows) =>
   rows.slice(1).flatMap((row, n) => (row.length === 2 * rows[n].length ? [row.ms / rows[n].ms] : []));
 
 /** @param {readonly number[]} values @returns {number} their geometric mean */
@@ -35,7 +35,7 @@ const tokens = (length) => (length % 1024 === 0 ? `${length / 1024} k` : String(
  * @param {readonly number[]} lengths
  * @returns {string[]} lines: time, growth, memory and recall
  */
-export function alternativesTable(methods, lengths) {
+function alternativesTable(methods, lengths) {
   const last = lengths[lengths.length - 1];
   const head = [
     'method',

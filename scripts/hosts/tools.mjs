@@ -13,7 +13,7 @@ import { ROOT } from '../lib/project.mjs';
 import { makeToolchainDir, toolchainDir } from '../setup/paths.mjs';
 
 /** Sizes on disk, for those who wait. */
-export const GROUPS = /** @type {const} */ ({ engines: '1.0 GB', bundlers: '0.7 GB', testers: '0.2 GB' });
+const GROUPS = /** @type {const} */ ({ engines: '1.0 GB', bundlers: '0.7 GB', testers: '0.2 GB' });
 
 /** @typedef {keyof typeof GROUPS} Group */
 

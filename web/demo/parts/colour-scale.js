@@ -21,7 +21,7 @@ const logFloor = 1e-7;
  * @param {MapValues} map
  * @returns {[least: number, most: number]} of the cells that are not masked; [0, 1] where there is none
  */
-export function rangeOf({ rows, columns, values, masked, range }) {
+function rangeOf({ rows, columns, values, masked, range }) {
   if (range) return [range[0], range[1]];
   let [least, most] = [Infinity, -Infinity];
   for (let k = 0; k < rows * columns; k++) {

@@ -9,7 +9,7 @@ import { isDark } from './dom.js';
  * @param {number} hue in degrees
  * @returns {[red: number, green: number, blue: number]} 0 … 255
  */
-export function fromOklch(lightness, chroma, hue) {
+function fromOklch(lightness, chroma, hue) {
   const a = chroma * Math.cos((hue * Math.PI) / 180);
   const b = chroma * Math.sin((hue * Math.PI) / 180);
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;

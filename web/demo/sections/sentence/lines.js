@@ -69,7 +69,7 @@ export function makeLines(onPick) {
 
 /** @param {number} y @param {number} x @param {number} weight @param {boolean} isChosen */
 function line(y, x, weight, isChosen) {
-  const path = makeSvg('line', {
+  return makeSvg('line', {
     x1: 0,
     y1: (y + 0.5) * high,
     x2: 100,
@@ -79,7 +79,6 @@ function line(y, x, weight, isChosen) {
     'stroke-width': 0.5 + 7 * weight,
     'stroke-opacity': isChosen ? 0.25 + 0.75 * weight : 0.3 * weight,
   });
-  return path;
 }
 
 /** @param {number} query @param {number} rows @returns {number[]} */

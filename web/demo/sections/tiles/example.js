@@ -5,7 +5,7 @@ import { normal } from '../../parts/data.js';
 export const sizes = { queries: 6, keys: 12, headDim: 4, valueDim: 2, rowTile: 3, keyTile: 4 };
 
 /** What may be set as a mask, and its options. */
-export const maskOptions = {
+const maskOptions = {
   none: {},
   'lower-right': { causal: true, align: /** @type {const} */ ('lower-right') },
   'upper-left': { causal: true, align: /** @type {const} */ ('upper-left') },

@@ -59,7 +59,8 @@ export function makeSteps(example) {
   const nothing = new Float64Array(queries * keys).fill(NaN);
   /** @type {Step[]} */
   const steps = [{ kind: 'start', tile: -1, rows, cells: nothing }];
-  tilesOf(example).forEach(({ firstRow, firstKey, isSkipped }, tile) => {
+  const tiles = tilesOf(example);
+  tiles.forEach(({ firstRow, firstKey, isSkipped }, tile) => {
     if (isSkipped) {
       steps.push({ kind: 'skip', tile, rows, cells: nothing });
       return;
@@ -102,7 +103,7 @@ export function makeSteps(example) {
     steps.push({ kind: 'sum', tile, rows, cells: powers });
   });
   rows = rows.map((row) => ({ ...row, out: row.out.map((number) => (row.sum === 0 ? 0 : number / row.sum)) }));
-  steps.push({ kind: 'end', tile: tilesOf(example).length, rows, cells: nothing });
+  steps.push({ kind: 'end', tile: tiles.length, rows, cells: nothing });
   return steps;
 }
 
