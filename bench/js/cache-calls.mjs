@@ -3,8 +3,7 @@
 import { load } from 'sdpa';
 import { randomSource } from '../../tests/js/helpers/reference.mjs';
 import { PLAIN_CACHE } from './comparisons.mjs';
-import { fillNormal } from './normals.mjs';
-import { KEY_START, StoredTokens, VALUE_START } from './stored-tokens.mjs';
+import { QUERY_SEED, StoredTokens, tokenChunks } from './stored-tokens.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
 /** @typedef {import('sdpa').KVCache} KVCache */
@@ -14,9 +13,6 @@ const CHUNK = 1024;
 
 /** Tokens that a ring has lost, so that its oldest one is not in its first place; no multiple of a tile. */
 const LOST = 1000;
-
-/** Of the query's own numbers: so many keys repeat the pool that one of them would be a query out of it, and take all the weight. */
-const QUERY_SEED = 3;
 
 /**
  * @param {string} kind
@@ -87,17 +83,8 @@ export async function cacheCalls({ variant }, c, kinds) {
  * @param {number} first
  * @param {number} count
  */
-function appendTokens({ numKvHeads, headDim }, caches, first, count) {
-  for (let at = first; at < first + count; at += CHUNK) {
-    const shape = [1, Math.min(CHUNK, first + count - at), numKvHeads, headDim];
-    const elements = numKvHeads * headDim;
-    /** @param {number} start */
-    const tokens = (start) => {
-      const data = new Float32Array(shape[1] * elements);
-      fillNormal(data, start + at * elements);
-      return { data, shape };
-    };
-    const [key, value] = [tokens(KEY_START), tokens(VALUE_START)];
+function appendTokens(c, caches, first, count) {
+  for (const { key, value } of tokenChunks(c, first, count, CHUNK)) {
     for (const cache of caches) cache.append(key, value, { layout: 'blhd' });
   }
 }

@@ -1,8 +1,7 @@
 /** One token's query over a cache on this thread, and over the same tokens on one worker and on two. */
 
 import { randomSource } from '../../tests/js/helpers/reference.mjs';
-import { fillNormal } from './normals.mjs';
-import { KEY_START, VALUE_START } from './stored-tokens.mjs';
+import { QUERY_SEED, tokenChunks } from './stored-tokens.mjs';
 
 /** @typedef {import('./cases.mjs').Case} Case */
 /** @typedef {import('./workers.mjs').WorkerCalls} WorkerCalls */
@@ -15,21 +14,16 @@ const CHUNK = 4096;
  * @param {Case} c
  * @returns {Promise<WorkerCalls>}
  */
-export async function shardedCalls({ sync, one, two }, { numHeads, numKvHeads, seqlenKv, headDim }) {
+export async function shardedCalls({ sync, one, two }, c) {
+  const { numHeads, numKvHeads, seqlenKv, headDim } = c;
   const options = { batch: 1, numKvHeads, headDim, capacity: seqlenKv, fixed: true };
   const whole = sync.createKVCache(options);
   const sharded = [one, two].map((sdpa) => sdpa.createShardedKVCache(options));
-  for (let at = 0; at < seqlenKv; at += CHUNK) {
-    const shape = [1, Math.min(CHUNK, seqlenKv - at), numKvHeads, headDim];
-    const [key, value] = [KEY_START, VALUE_START].map((start) => {
-      const data = new Float32Array(shape[1] * numKvHeads * headDim);
-      fillNormal(data, start + at * numKvHeads * headDim);
-      return { data, shape };
-    });
+  for (const { key, value } of tokenChunks(c, 0, seqlenKv, CHUNK)) {
     whole.append(key, value, { layout: 'blhd' });
     await Promise.all(sharded.map((cache) => cache.append(key, value, { layout: 'blhd' })));
   }
-  const query = randomSource(3).tensor(1, numHeads, 1, headDim);
+  const query = randomSource(QUERY_SEED).tensor(1, numHeads, 1, headDim);
   const [first, second] = sharded;
   return {
     sync: { call: async () => whole.attend(query).out.data, ready: () => true },

@@ -9,8 +9,33 @@ import { largestDifference } from './statistics.mjs';
 /** @typedef {'float32' | 'float16' | 'int8'} DType */
 
 /** Where in the pool of numbers keys and values begin: each token has numKvHeads · headDim of them, head by head. */
-export const KEY_START = 20011;
-export const VALUE_START = 40009;
+const KEY_START = 20011;
+const VALUE_START = 40009;
+
+/** Of the query's own numbers: so many keys repeat the pool that one of them would be a query out of it, and take all the weight. */
+export const QUERY_SEED = 3;
+
+/**
+ * Tokens to append, some at once.
+ * @param {Case} c
+ * @param {number} first
+ * @param {number} count
+ * @param {number} chunk at most at once
+ * @returns {Generator<Record<'key' | 'value', { data: Float32Array, shape: number[] }>>} (1, chunk, numKvHeads, headDim)
+ */
+export function* tokenChunks({ numKvHeads, headDim }, first, count, chunk) {
+  const elements = numKvHeads * headDim;
+  for (let at = first; at < first + count; at += chunk) {
+    const shape = [1, Math.min(chunk, first + count - at), numKvHeads, headDim];
+    /** @param {number} start */
+    const tokens = (start) => {
+      const data = new Float32Array(shape[1] * elements);
+      fillNormal(data, start + at * elements);
+      return { data, shape };
+    };
+    yield { key: tokens(KEY_START), value: tokens(VALUE_START) };
+  }
+}
 
 /**
  * @param {DType} dtype
