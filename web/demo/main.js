@@ -12,9 +12,10 @@
 // 3. context (scaffold/sections.js): `instance({ variant, threads })` → the shared Sdpa; `state`, this section's part of
 //    the address; `showCode(text)`, at most ten lines that run as they stand in Node; `announce(text)` for screen readers.
 // 4. parts/: `controls(specs, state, onChange)` builds sliders, choices and switches and keeps them in the address;
-//    `HeatMap` (heat-map.js), `LinePlot` (line-plot.js), `Pace` (slices: call `await pace.rest()` where `pace.left` is
-//    spent, so that no task is long; or compute by attentionAsync of an instance with threads), `normal(seed)` (data.js),
-//    numbers as text (format.js), files (download.js), elements (dom.js: make, makeSvg, byId, reducedMotion, onTheme).
+//    `HeatMap` (heat-map.js), `LinePlot` (line-plot.js), `figures` (a few large numbers), `statusLine` (status.js), `Pace`
+//    (slices: call `await pace.rest()` where `pace.left` is spent, so that no task is long; or compute by attentionAsync of
+//    an instance with threads), `normal(seed)` (data.js), numbers as text (format.js), files (download.js), elements
+//    (dom.js: make, makeSvg, byId, reducedMotion, onTheme).
 // 5. Tests: tests/browser/demo-NAME.test.mjs; `sectionReady(page, name)` of helpers/demo.mjs waits for data-state="ready".
 //
 // The policy in scripts/serve.mjs holds: no inline script, no style attribute in markup (element.style is allowed),
