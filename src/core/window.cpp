@@ -32,7 +32,10 @@ Status validate_windows(const AttentionTensors& t, const Windows& w, const Atten
   const Status status = validate(t, alone);
   if (!status.ok()) return status;
   if (t.query.extent(2) != t.key.extent(2)) return StatusCode::kSeqlenMismatch;
-  if (t.map.pages != nullptr || t.map.ring_size != 0) return StatusCode::kInvalidRequest;
+  // Keys and values of a cache are none of an image.
+  if (t.map.pages != nullptr || t.map.ring_size != 0 || t.map.key_scales != nullptr || t.map.value_scales != nullptr) {
+    return StatusCode::kInvalidRequest;
+  }
   if (!inside(w, t.query.extent(2))) return StatusCode::kInvalidRequest;
   const std::size_t tokens = w.height * w.width;
   if (o.bias.data_handle() == nullptr) return StatusCode::kOk;

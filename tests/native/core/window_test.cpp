@@ -187,6 +187,16 @@ const WindowFault kFaults[] = {
     {"a window across the edge", StatusCode::kInvalidRequest,
      [](WindowCall& c) { c.windows.origins = kAcrossTheEdge; }},
     {"a window below the image", StatusCode::kInvalidRequest, [](WindowCall& c) { c.windows.origins = kBelow; }},
+    {"keys of a cache, with scales", StatusCode::kInvalidRequest,
+     [](WindowCall& c) {
+       c.tensors.key = {c.key.data(), DType::kInt8, c.tensors.key.extents()};
+       c.tensors.map.key_scales = c.bias.data();
+     }},
+    {"values of a cache, with scales", StatusCode::kInvalidRequest,
+     [](WindowCall& c) {
+       c.tensors.value = {c.value.data(), DType::kInt8, c.tensors.value.extents()};
+       c.tensors.map.value_scales = c.bias.data();
+     }},
     {"scores", StatusCode::kInvalidScoresStage,
      [](WindowCall& c) {
        c.tensors.scores = {c.out.data(), {1, 2, 30, 30}};
