@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { load } from 'sdpa';
 import { writeNpy, writeNpz, writeSafetensors } from 'sdpa/io';
 import { browserTest } from './helpers/demo.mjs';
-import { atSection, drawn, numbers, plainRow, readCsv, saved } from './helpers/sections.mjs';
+import { atSection, drawn, numbers, openTable, plainRow, readCsv, saved } from './helpers/sections.mjs';
 
 /** @param {string} name @param {Uint8Array} bytes */
 const file = (name, bytes) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) });
@@ -53,9 +53,7 @@ for (const kind of /** @type {const} */ (['max', 'mean'])) {
           const expected = kind === 'max' ? Math.max(...cells) : cells.reduce((a, b) => a + b) / cells.length;
           assert.ok(Math.abs(weight - expected) < 2e-6, `${i0} ${j0}: ${weight} instead of ${expected}`);
         }
-        await section.locator('.plot summary').click();
-        await section.locator('.plot .data-table').waitFor();
-        const sums = await section.locator('.plot .data-table td').allInnerTexts();
+        const sums = await (await openTable(section.locator('.plot'))).locator('td').allInnerTexts();
         assert.equal(sums.length, 128);
         for (const [j, text] of sums.entries()) {
           const expected = rows.reduce((sum, row) => sum + (row[2 * j] + row[2 * j + 1]) / 2, 0);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest, sectionReady, withDemo, withModules } from './helpers/demo.mjs';
+import { eventually } from './helpers/sections.mjs';
 
 browserTest(
   'lightness changes evenly along the palette, in light and in dark, so that order needs no colour',
@@ -114,15 +115,10 @@ browserTest('a map of 3 × 7 is used by keys, says its cells, and gives them as 
     // Closer: four columns are left, and the table shows these.
     await map.focus();
     await press('End', '+');
-    assert.deepEqual(await element.locator('thead th').allTextContents(), [
-      'query',
-      'key 3',
-      'key 4',
-      'key 5',
-      'key 6',
-    ]);
+    const heads = () => element.locator('thead th').allTextContents();
+    await eventually(async () => assert.deepEqual(await heads(), ['query', 'key 3', 'key 4', 'key 5', 'key 6']));
     await press('0');
-    assert.equal(await element.locator('thead th').count(), 8);
+    await eventually(async () => assert.equal((await heads()).length, 8));
 
     const csv = await page.evaluate(() => /** @type {any} */ (window).map.csv());
     const lines = csv.trim().split('\n');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest, sectionReady, withModules } from './helpers/demo.mjs';
-import { atSection } from './helpers/sections.mjs';
+import { atSection, eventually } from './helpers/sections.mjs';
 
 const files = ['compute', 'rules', 'settings', 'strokes'].map((name) => `sections/mask-lab/${name}`);
 
@@ -212,9 +212,11 @@ browserTest(
       assert.equal(await section.locator('[data-figure="Tiles skipped"]').textContent(), '5');
       assert.equal(await section.locator('[data-figure="Work saved"]').getAttribute('data-value'), '0.625');
       await section.getByRole('application', { name: 'Output' }).focus();
-      assert.match(
-        (await section.locator('.map-readout').last().textContent()) ?? '',
-        /^query 0, which sees nothing, number 0: 0$/,
+      await eventually(async () =>
+        assert.match(
+          (await section.locator('.map-readout').last().textContent()) ?? '',
+          /^query 0, which sees nothing, number 0: 0$/,
+        ),
       );
       // Blocks of BigBird that are tiles: none is partial.
       await section.getByRole('button', { name: 'BigBird' }).click();

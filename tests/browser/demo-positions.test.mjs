@@ -2,17 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { browserTest } from './helpers/demo.mjs';
-import { atSection, readCsv, saved } from './helpers/sections.mjs';
+import { atSection, openTable, readCsv, saved } from './helpers/sections.mjs';
 
 /** The numbers of the table below a plot, row by row. @param {import('playwright-core').Locator} plot */
 async function tableOf(plot) {
-  await plot.locator('summary').click();
-  await plot.locator('.data-table').waitFor();
-  const rows = await plot
-    .locator('.data-table tbody tr')
-    .evaluateAll((all) =>
-      all.map((row) => [...row.children].map((cell) => Number((cell.textContent ?? '').replace(/\s/g, '')))),
-    );
+  const rows = await (
+    await openTable(plot)
+  ).evaluateAll((all) =>
+    all.map((row) => [...row.children].map((cell) => Number((cell.textContent ?? '').replace(/\s/g, '')))),
+  );
   assert.ok(rows.length > 10);
   return rows;
 }

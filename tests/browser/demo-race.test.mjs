@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest } from './helpers/demo.mjs';
-import { atSection, drawn, plainRow } from './helpers/sections.mjs';
+import { atSection, drawn, openTable, plainRow } from './helpers/sections.mjs';
 
 /** @param {import('playwright-core').Locator} section */
 const outcomes = async (section) =>
@@ -36,9 +36,7 @@ browserTest('a race ends with time, memory and recall of every method that the l
       (await section.locator('.status').textContent()) ?? '',
       /^2\s048 tokens: .* exact attention takes .* finds \d+ %\.$/,
     );
-    await section.locator('.plot summary').click();
-    await section.locator('.plot .data-table').waitFor();
-    assert.equal(await section.locator('.plot .data-table tbody tr').count(), 1);
+    assert.equal(await (await openTable(section.locator('.plot'))).count(), 1);
     const hash = new URL(page.url()).hash;
     assert.equal(hash, '#race?tokens=11');
   });

@@ -30,6 +30,35 @@ export const drawn = (page, name, text) =>
   page.locator(`#${name} .body[data-drawn^=${JSON.stringify(text)}]`).waitFor();
 
 /**
+ * Opens the table below a plot and waits for its rows: they are filled in by an event that comes in its own time.
+ * @param {import('playwright-core').Locator} plot
+ * @returns {Promise<import('playwright-core').Locator>} the rows
+ */
+export async function openTable(plot) {
+  await plot.locator('summary').click();
+  const rows = plot.locator('details[open] tbody tr');
+  await rows.first().waitFor();
+  return rows;
+}
+
+/**
+ * Waits until a check of something that is drawn in a later frame passes; in the end its own error is told.
+ * @template Result
+ * @param {() => Promise<Result>} check
+ * @returns {Promise<Result>}
+ */
+export async function eventually(check) {
+  for (let left = 200; ; left--) {
+    try {
+      return await check();
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/**
  * The file that a button saves.
  * @param {import('playwright-core').Page} page
  * @param {import('playwright-core').Locator} button
