@@ -10,7 +10,7 @@ import { largestDifference } from './statistics.mjs';
 
 /** Where in the pool of numbers keys and values begin: each token has numKvHeads · headDim of them, head by head. */
 const KEY_START = 20011;
-const VALUE_START = 40009;
+export const VALUE_START = 40009;
 
 /** Of the query's own numbers: so many keys repeat the pool that one of them would be a query out of it, and take all the weight. */
 export const QUERY_SEED = 3;
