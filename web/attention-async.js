@@ -15,8 +15,8 @@ import { outShape, readCall } from './validate.js';
  * @typedef {object} AbortSignalLike
  * @property {boolean} aborted
  * @property {any} [reason]
- * @property {(type: 'abort', listener: () => void) => void} addEventListener
- * @property {(type: 'abort', listener: () => void) => void} removeEventListener
+ * @property {(type: 'abort', listener: () => void) => void} addEventListener hears when it is aborted
+ * @property {(type: 'abort', listener: () => void) => void} removeEventListener hears no more
  */
 
 /**
@@ -27,7 +27,7 @@ import { outShape, readCall } from './validate.js';
  *   all: `done` grows to `total`. An error that it throws ends the call
  */
 
-/** @typedef {import('./options.js').AttentionOptions & AsyncOptions} AttentionAsyncOptions */
+/** Options of attentionAsync(). @typedef {import('./options.js').AttentionOptions & AsyncOptions} AttentionAsyncOptions */
 
 /**
  * @param {import('./runtime.js').Runtime} runtime

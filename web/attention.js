@@ -19,6 +19,7 @@ import { arrayBytes, writeFrame } from './write-frame.js';
  */
 
 /**
+ * What attention() gives: out, and what was asked for besides.
  * @template {AttentionOptions} [O={}]
  * @typedef {{
  *   out: O extends { out: SdpaTensor } ? SdpaTensor : Tensor,

@@ -59,6 +59,7 @@ export class AttentionError extends Error {
   }
 
   /**
+   * Whether an error is one of this package's.
    * @param {unknown} error
    * @returns {error is AttentionError}
    */
@@ -67,6 +68,7 @@ export class AttentionError extends Error {
   }
 
   /**
+   * The same for `instanceof`.
    * @override
    * @param {unknown} error
    */

@@ -2,6 +2,7 @@
 // looked up by the name of a browser.
 
 /**
+ * What this engine has, as `features()` finds it.
  * @typedef {object} Features
  * @property {boolean} webAssembly WebAssembly exists
  * @property {boolean} simd 128-bit SIMD

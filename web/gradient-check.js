@@ -39,6 +39,7 @@ const step = 2 ** -10;
 /** Errors of one tensor, as parts of the largest gradient that was tried in it (of 0.001 where all are smaller). @typedef {{ maxError: number, meanError: number, checked: number }} CheckedTensor */
 
 /**
+ * What gradientCheck() found, by input.
  * @typedef {{ query: CheckedTensor, key: CheckedTensor, value: CheckedTensor, bias?: CheckedTensor, sinks?: CheckedTensor, alibiSlopes?: CheckedTensor, scale: CheckedTensor, passed: boolean }} GradientCheck
  *   `passed`: no error is larger than 0.001
  */

@@ -10,6 +10,7 @@ import { unpackBuild } from './unpack.js';
 import { variantOrder } from './variants.js';
 
 /**
+ * Options of load().
  * @typedef {object} LoadOptions
  * @property {'auto' | import('./variants.js').Variant} [variant] the build to take; 'auto' takes the fastest that this engine runs
  * @property {import('./source.js').WasmSource} [wasm] a URL, a path (outside of pages), bytes, a Response or a WebAssembly.Module to use

@@ -15,9 +15,9 @@ import { readNamed } from './named-options.js';
 import { finite, flag } from './option-values.js';
 
 /**
- * @typedef {{ type: 'linear', factor: number }} LinearScaling
- * @typedef {{ type: 'ntk', factor: number }} NtkScaling
- * @typedef {object} YarnScaling
+ * @typedef {{ type: 'linear', factor: number }} LinearScaling positions divided by `factor`
+ * @typedef {{ type: 'ntk', factor: number }} NtkScaling a larger base
+ * @typedef {object} YarnScaling YaRN
  * @property {'yarn'} type
  * @property {number} factor at least 1
  * @property {number} originalMaxPosition tokens that the model was trained on
@@ -25,13 +25,13 @@ import { finite, flag } from './option-values.js';
  * @property {number} [betaSlow] turns within them up to which a pair is interpolated; 1
  * @property {number} [attentionFactor] factor of the rotated columns; 0.1·ln(factor) + 1
  * @property {boolean} [truncate] whether the bounds between pairs are rounded outwards to whole pairs; true
- * @typedef {object} Llama3Scaling
+ * @typedef {object} Llama3Scaling Llama 3.1
  * @property {'llama3'} type
  * @property {number} factor at least 1
  * @property {number} lowFreqFactor
  * @property {number} highFreqFactor above lowFreqFactor
  * @property {number} originalMaxPosition tokens that the model was trained on
- * @typedef {LinearScaling | NtkScaling | YarnScaling | Llama3Scaling} RopeScaling
+ * @typedef {LinearScaling | NtkScaling | YarnScaling | Llama3Scaling} RopeScaling how rope() stretches to longer texts
  */
 
 /** Fields of each type, the optional ones last. @type {Record<string, { needed: string[], optional?: string[] }>} */

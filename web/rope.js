@@ -40,8 +40,9 @@ import { Turner } from './turner.js';
  * @property {boolean} [inverse] turns back by the same angles (and divides by YaRN's factor): rope(rope(x), inverse) is x
  * @property {'bhld' | 'blhd'} [layout] order of x's dimensions; (B, H, L, D) where absent
  * @property {Float32Array | Uint16Array | Float16Data | SdpaTensor} [out] receives the result, in x's type; may be x itself
- * @typedef {RopeAngles & RopePlaces} RopeOptions
  */
+
+/** Options of rope(). @typedef {RopeAngles & RopePlaces} RopeOptions */
 
 /**
  * A rotated tensor in x's type: 16-bit ones as Uint16Array, or as Float16Array where x's data is one.

@@ -386,7 +386,10 @@ export class Sdpa {
     return /** @type {any} */ (ssdBackward(this.#runtime, { x, dt, a, b, c }, given, options));
   }
 
-  /** Makers of masks for the option `blockMask`, and what can be done with masks. */
+  /**
+   * Makers of masks for the option `blockMask`, and what can be done with masks: the package's `masks`.
+   * @returns {typeof import('./masks/index.js').masks}
+   */
   get masks() {
     return masks;
   }

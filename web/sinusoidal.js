@@ -5,6 +5,7 @@ import { readNamed } from './named-options.js';
 import { finite, oneOf, whole } from './option-values.js';
 
 /**
+ * Options of sinusoidal().
  * @typedef {object} SinusoidalOptions
  * @property {'interleaved' | 'sines-first'} [order] 'interleaved' (default): column 2i holds sin(pos/base^(2i/dim)), column 2i + 1 its
  *   cosine; 'sines-first': all sines, then all cosines (Marian, RoFormer). Where dim is odd there is one more sine than cosines

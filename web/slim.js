@@ -47,31 +47,37 @@ export { version } from './version.js';
  */
 
 /**
+ * What attention() with the options O gives.
  * @template {AttentionOptions} [O={}]
  * @typedef {import('./attention.js').AttentionResult<O>} AttentionResult
  */
 
 /**
+ * What linearAttentionBackward() and gatedLinearAttentionBackward() with the options O give.
  * @template {{ state?: unknown, decay?: unknown }} [O={}]
  * @typedef {import('./linear/backward.js').LinearGradients<O>} LinearGradients
  */
 
 /**
+ * What ssdBackward() with the options O gives.
  * @template {{ state?: unknown, d?: unknown }} [O={}]
  * @typedef {import('./linear/backward.js').SsdGradients<O>} SsdGradients
  */
 
 /**
+ * What linearAttention(), gatedLinearAttention() and ssd() with the options O give.
  * @template {{ returnState?: boolean }} [O={}]
  * @typedef {import('./linear/linear-attention.js').LinearResult<O>} LinearResult
  */
 
 /**
+ * What attentionBackward() with the options O gives.
  * @template {BackwardOptions} [O={}]
  * @typedef {import('./gradients.js').BackwardResult<O>} BackwardResult
  */
 
 /**
+ * What attentionWeights() with the options O gives.
  * @template {WeightsOptions} [O={}]
  * @typedef {import('./weights/weights.js').WeightsResultOf<O>} WeightsResult
  */

@@ -7,9 +7,13 @@ import { arrayKind } from './tensor.js';
 
 /**
  * @typedef {object} WasmModule a WebAssembly.Module (whose type not every consumer's libraries have)
- * @typedef {{ readonly href: string }} UrlLike
- * @typedef {{ arrayBuffer(): Promise<ArrayBuffer>, readonly ok: boolean, readonly status: number, readonly url: string }} ResponseLike
- * @typedef {string | UrlLike | ArrayBuffer | ArrayBufferView | ResponseLike | WasmModule} WasmSource
+ * @typedef {{ readonly href: string }} UrlLike a URL
+ * @typedef {object} ResponseLike what is used of a Response
+ * @property {() => Promise<ArrayBuffer>} arrayBuffer its body
+ * @property {boolean} ok
+ * @property {number} status
+ * @property {string} url
+ * @typedef {string | UrlLike | ArrayBuffer | ArrayBufferView | ResponseLike | WasmModule} WasmSource where load() takes a binary from: an address or path, bytes, a Response, a compiled module
  */
 
 const magic = [0, 97, 115, 109];

@@ -19,7 +19,7 @@ import { dtypeBytes } from './frame.js';
  * @typedef {{ readonly data: Uint8Array | readonly boolean[], readonly dtype?: string, readonly type?: string } & Shaped} MaskLike
  */
 
-/** @typedef {'float32' | 'float16' | 'bfloat16' | 'bool'} DType */
+/** Storage types of a tensor in wasm memory. @typedef {'float32' | 'float16' | 'bfloat16' | 'bool'} DType */
 
 /** An ordinary float32 tensor, as results are. @typedef {{ data: Float32Array, shape: number[], dtype: 'float32' }} Tensor */
 

@@ -2,7 +2,7 @@
 
 import { rangeError, show, typeError } from './errors.js';
 
-/** @typedef {'relaxed' | 'simd' | 'scalar'} Variant */
+/** A build: relaxed SIMD, SIMD, or neither. @typedef {'relaxed' | 'simd' | 'scalar'} Variant */
 
 /**
  * The builds, the fastest first: what each cannot run without, and what it must have besides to be worth choosing.

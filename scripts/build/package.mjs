@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { run } from '../lib/exec.mjs';
 import { BUILD, logFile, ROOT } from '../lib/project.mjs';
+import { finishDeclarations } from './declarations.mjs';
 import { listFiles, OutputFolder } from './files.mjs';
 import { prepareGlue } from './glue.mjs';
 import { packBuilds } from './pack.mjs';
@@ -95,7 +96,8 @@ async function writeDeclarations(dist) {
     const source = join(WEB, name.replace(/\.d\.ts$/, '.js'));
     if (!name.endsWith('.d.ts') || !existsSync(source) || name.startsWith('cli/') || name.startsWith('demo/')) continue;
     // TypeScript before 5.7 has no type parameter there.
-    const text = readFileSync(join(DECLARATIONS, name), 'utf8').replace(/\b(\w+Array)<ArrayBuffer(Like)?>/g, '$1');
+    const written = readFileSync(join(DECLARATIONS, name), 'utf8').replace(/\b(\w+Array)<ArrayBuffer(Like)?>/g, '$1');
+    const text = finishDeclarations(written, readFileSync(source, 'utf8'));
     dist.write(name, text);
     dist.write(name.replace(/\.d\.ts$/, '.d.cts'), text.replace(/(['"]\.{1,2}\/[^'"\n]*)\.js(['"])/g, '$1.cjs$2'));
   }

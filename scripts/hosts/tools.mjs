@@ -1,24 +1,29 @@
 /**
- * Engines, bundlers and test runners for `npm run test:hosts`: pinned by the lock files beside this one, installed into the
- * toolchain's cache folder, so that other checkouts find them.
+ * npm packages that are no devDependencies, because few commands need them or because they do not stand beside those: engines, bundlers
+ * and test runners for `npm run test:hosts`, and what writes the API reference, which needs an older compiler. Pinned by lock files in
+ * folders of their own, installed into the toolchain's cache folder, so that other checkouts find them.
  */
 
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { whileLocked } from '../bootstrap.mjs';
 import { findNpm, npmCi } from '../lib/npm.mjs';
 import { ROOT } from '../lib/project.mjs';
 import { makeToolchainDir, toolchainDir } from '../setup/paths.mjs';
 
-/** Sizes on disk, for those who wait. */
-const GROUPS = /** @type {const} */ ({ engines: '1.0 GB', bundlers: '0.7 GB', testers: '0.2 GB' });
+/** Folders with the lock files, and sizes on disk, for those who wait. */
+const GROUPS = {
+  engines: { source: 'hosts/npm/engines', size: '1.0 GB' },
+  bundlers: { source: 'hosts/npm/bundlers', size: '0.7 GB' },
+  testers: { source: 'hosts/npm/testers', size: '0.2 GB' },
+  docs: { source: 'docs/npm', size: '50 MB' },
+};
 
 /** @typedef {keyof typeof GROUPS} Group */
 
 /** @param {Group} group */
-const sourceOf = (group) => fileURLToPath(new URL(`npm/${group}`, import.meta.url));
+const sourceOf = (group) => join(ROOT, 'scripts', GROUPS[group].source);
 
 /**
  * @param {Group} group
@@ -45,7 +50,7 @@ export async function ensureTools(group, log) {
   makeToolchainDir(toolchainDir());
   await whileLocked(`hosts-${group}`, log, async () => {
     if (existsSync(folder)) return;
-    log(`installing the ${group} of scripts/hosts/npm, about ${GROUPS[group]}, into ${folder}`);
+    log(`installing the ${group} of scripts/${GROUPS[group].source}, about ${GROUPS[group].size}, into ${folder}`);
     mkdirSync(dirname(folder), { recursive: true });
     const staging = mkdtempSync(`${folder}-new-`);
     try {

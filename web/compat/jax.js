@@ -21,7 +21,7 @@ import { readOperands, resultOf } from './operands.js';
  * @property {Lengths | null} [keyValueSeqLengths] (B) keys from there on do not take part
  * @property {number | readonly [number, number] | null} [localWindowSize] (left, right): query t sees the keys t - left to t + right; one
  *   number stands for both
- * @typedef {object} JaxNN
+ * @typedef {object} JaxNN functions of jax.nn
  * @property {(query: TensorArgument, key: TensorArgument, value: TensorArgument, options?: JaxOptions) => ResultTensor} dotProductAttention
  *   query (B, T, N, H), key and value (B, S, K, H) with N a multiple of K, or each without B; of one type. The result has the query's shape
  *   and type, 16-bit ones rounded once. A row that may attend to nothing is zeros; JAX, which masks with a large negative number,

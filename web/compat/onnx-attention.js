@@ -19,7 +19,7 @@ import { readShapes } from './onnx-shapes.js';
  * @typedef {import('./onnx-inputs.js').OnnxTensor} OnnxTensor
  * @typedef {{ data: FloatData, shape: number[], dtype: FloatType }} OnnxOutput `data` is a Float16Array where Q's (for the present
  *   outputs: K's, V's) was one
- * @typedef {object} AttentionInputs
+ * @typedef {object} AttentionInputs inputs of Attention
  * @property {OnnxTensor} Q (B, Hq, L, D), or (B, L, Hq*D) with q_num_heads
  * @property {OnnxTensor} K (B, Hkv, S, D), or (B, S, Hkv*D) with kv_num_heads
  * @property {OnnxTensor} V (B, Hkv, S, Dv), or (B, S, Hkv*Dv)
@@ -28,7 +28,7 @@ import { readShapes } from './onnx-shapes.js';
  * @property {OnnxTensor | null} [past_key] (B, Hkv, P, D); together with past_value
  * @property {OnnxTensor | null} [past_value] (B, Hkv, P, Dv)
  * @property {OnnxTensor | ArrayLike<number> | ArrayLike<bigint> | null} [nonpad_kv_seqlen] (B): keys in use; not together with a past
- * @typedef {object} AttentionAttributes
+ * @typedef {object} AttentionAttributes attributes of Attention
  * @property {0 | 1 | boolean} [is_causal] key j only where j <= i + offset; offset is P, nonpad_kv_seqlen - L, or 0
  * @property {number | bigint} [q_num_heads] required for 3-D inputs
  * @property {number | bigint} [kv_num_heads] required for 3-D inputs
@@ -39,7 +39,7 @@ import { readShapes } from './onnx-shapes.js';
  * @property {0 | 1 | 2 | 3} [qk_matmul_output_mode] stage of qk_matmul_output: scaled (default), capped, masked, weights
  * @property {number | bigint} [softmax_precision] a float type of TensorProto: 1, 10, 11 or 16. Checked and otherwise ignored: the softmax is
  *   always computed in float32
- * @typedef {object} AttentionOutputs
+ * @typedef {object} AttentionOutputs outputs of Attention
  * @property {OnnxOutput} Y in Q's rank and type
  * @property {OnnxOutput} present_key (B, Hkv, T, D)
  * @property {OnnxOutput} present_value (B, Hkv, T, Dv)

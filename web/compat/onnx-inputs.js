@@ -4,7 +4,7 @@ import { rangeError, show, typeError } from '../errors.js';
 import { arrayKind, product, readShape } from '../tensor.js';
 
 /**
- * @typedef {'float32' | 'float16' | 'bfloat16'} FloatType
+ * @typedef {'float32' | 'float16' | 'bfloat16'} FloatType types of float tensors
  * @typedef {Float32Array | Uint16Array} FloatData elements of a float tensor; 16-bit ones by their bits
  * @typedef {object} OnnxTensor what a caller hands over: any object with `data` and `shape` (or `dims`), and `dtype` (or `type`)
  *   where the kind of array does not say it
@@ -13,7 +13,7 @@ import { arrayKind, product, readShape } from '../tensor.js';
  * @property {ArrayLike<number>} [dims]
  * @property {string} [dtype]
  * @property {string} [type]
- * @typedef {object} FloatInput
+ * @typedef {object} FloatInput a float tensor whose type is known
  * @property {string} name
  * @property {FloatData} data
  * @property {number[]} shape

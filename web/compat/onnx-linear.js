@@ -7,20 +7,20 @@ import { fromFloat32, outputOf, toFloat32 } from './onnx-layout.js';
  * @typedef {import('./onnx-inputs.js').FloatInput} FloatInput
  * @typedef {import('./onnx-inputs.js').OnnxTensor} OnnxTensor
  * @typedef {import('./onnx-attention.js').OnnxOutput} OnnxOutput
- * @typedef {object} LinearAttentionInputs
+ * @typedef {object} LinearAttentionInputs inputs of LinearAttention
  * @property {OnnxTensor} query (B, T, Hq*D)
  * @property {OnnxTensor} key (B, T, Hkv*D)
  * @property {OnnxTensor} value (B, T, Hkv*Dv)
  * @property {OnnxTensor | null} [past_state] (B, Hkv, D, Dv); zeros where absent
  * @property {OnnxTensor | null} [decay] (B, T, Hkv*D) or (B, T, Hkv), logs: required by the gated rules, and no other takes it
  * @property {OnnxTensor | null} [beta] (B, T, Hkv) or (B, T, 1): required by the delta rules, and no other takes it
- * @typedef {object} LinearAttentionAttributes
+ * @typedef {object} LinearAttentionAttributes attributes of LinearAttention
  * @property {number | bigint} q_num_heads Hq, a multiple of kv_num_heads
  * @property {number | bigint} kv_num_heads Hkv
  * @property {'linear' | 'gated' | 'delta' | 'gated_delta'} [update_rule] default 'gated_delta'
  * @property {number} [scale] default 0: 1/sqrt(D)
  * @property {number | bigint} [chunk_size] a hint, without effect on the results
- * @typedef {object} LinearAttentionOutputs
+ * @typedef {object} LinearAttentionOutputs outputs of LinearAttention
  * @property {OnnxOutput} output (B, T, Hq*Dv), in the query's type
  * @property {OnnxOutput} present_state (B, Hkv, D, Dv), in the type of past_state or, without one, of the query
  */

@@ -35,7 +35,7 @@ import { asOperand, inType, joinRows } from './onnx-ms-rows.js';
  * @property {null} [v_scale]
  * @property {null} [q_norm_weight]
  * @property {null} [k_norm_weight]
- * @typedef {object} MsGroupQueryAttentionAttributes
+ * @typedef {object} MsGroupQueryAttentionAttributes attributes of GroupQueryAttention
  * @property {number | bigint} num_heads Hq
  * @property {number | bigint} kv_num_heads Hkv, which divides it
  * @property {0 | 1 | boolean} [causal] default 1
@@ -51,7 +51,7 @@ import { asOperand, inType, joinRows } from './onnx-ms-rows.js';
  * @property {0} [kv_cache_bit_width]
  * @property {0} [sliding_window_cache]
  * @property {number} [qk_norm_epsilon] belongs to q_norm_weight and k_norm_weight; ignored
- * @typedef {object} MsGroupQueryAttentionOutputs
+ * @typedef {object} MsGroupQueryAttentionOutputs outputs of GroupQueryAttention
  * @property {OnnxOutput} output (B, L, Hq*D) in query's type
  * @property {OnnxOutput} present_key (B, Hkv, max(T, P), D): what was read of the past, the new rows (rotated) behind it, zeros beyond
  * @property {OnnxOutput} present_value likewise

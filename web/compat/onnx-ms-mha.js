@@ -28,14 +28,14 @@ import { addOutput } from './onnx-outputs.js';
  * @property {OnnxTensor | null} [past_value] (B, H, P, Dv), or (B, H, M, Dv)
  * @property {Integers | null} [past_sequence_length] one number, P: the past is a buffer of M rows, and new rows go in from row P on
  * @property {Integers | null} [cache_indirection] (batch, beams, M), B = batch·beams: row j of beam w's past is that of the beam named here
- * @typedef {object} MsMultiHeadAttentionAttributes
+ * @typedef {object} MsMultiHeadAttentionAttributes attributes of MultiHeadAttention
  * @property {number | bigint} num_heads H
  * @property {number} [mask_filter_value] added to the scores of masked keys: -10000 (default) hides them behind any key that takes
  *   part, but a row whose keys are all masked is a normal row
  * @property {number} [scale] default and 0: 1/sqrt(D)
  * @property {0 | 1 | boolean} [unidirectional] key j only where j <= i + P; the last query sees all keys (which says something new
  *   only where L is not S: so the CPU operator has it)
- * @typedef {object} MsMultiHeadAttentionOutputs
+ * @typedef {object} MsMultiHeadAttentionOutputs outputs of MultiHeadAttention
  * @property {OnnxOutput} output (B, L, H*Dv) in query's type
  * @property {OnnxOutput} present_key (B, H, T, D), or (B, H, M, D)
  * @property {OnnxOutput} present_value (B, H, T, Dv), or (B, H, M, Dv)

@@ -28,23 +28,23 @@ import {
  * @property {OnnxTensor} cos_cache (rows, R/2); without position_ids (B, L, R/2)
  * @property {OnnxTensor} sin_cache as cos_cache
  * @property {OnnxTensor | null} [position_ids] (B, L): each token's row of the tables
- * @typedef {object} RotaryEmbeddingAttributes
+ * @typedef {object} RotaryEmbeddingAttributes attributes of RotaryEmbedding
  * @property {0 | 1 | boolean} [interleaved] pairs are the columns 2k and 2k + 1; else (default) k and k + R/2
  * @property {number | bigint} [num_heads] required for 3-D inputs
  * @property {number | bigint} [rotary_embedding_dim] R, even: columns that are rotated; 0 (default): all
- * @typedef {{ Y: OnnxOutput }} RotaryEmbeddingOutputs
- * @typedef {object} MsRotaryEmbeddingInputs
+ * @typedef {{ Y: OnnxOutput }} RotaryEmbeddingOutputs outputs of RotaryEmbedding
+ * @typedef {object} MsRotaryEmbeddingInputs inputs of com.microsoft RotaryEmbedding
  * @property {OnnxTensor} input (B, H, L, D) or (B, L, H*D)
  * @property {OnnxTensor} position_ids (1) or a scalar: the row of the first token, the others follow; or (B, L): each token's row
  * @property {OnnxTensor} cos_cache (rows, R/2)
  * @property {OnnxTensor} sin_cache as cos_cache
- * @typedef {object} MsRotaryEmbeddingAttributes
+ * @typedef {object} MsRotaryEmbeddingAttributes attributes of com.microsoft RotaryEmbedding
  * @property {0 | 1 | boolean} [interleaved] as above
  * @property {number | bigint} [num_heads] required for 3-D inputs with rotary_embedding_dim; otherwise heads are as wide as the tables say
  * @property {number | bigint} [rotary_embedding_dim] as above
  * @property {number} [scale] only 1 (default)
  * @property {0 | 1 | boolean} [is_packed_batching] allows sequences longer than the tables, which position_ids (B, L) then index
- * @typedef {{ output: OnnxOutput }} MsRotaryEmbeddingOutputs
+ * @typedef {{ output: OnnxOutput }} MsRotaryEmbeddingOutputs outputs of com.microsoft RotaryEmbedding
  */
 
 /**

@@ -8,7 +8,7 @@ import { fromFloat32, outputOf } from './onnx-layout.js';
  * @typedef {import('./onnx-inputs.js').FloatType} FloatType
  * @typedef {import('../tensor.js').TensorLike} TensorLike
  * @typedef {import('../tensor.js').SdpaTensor} SdpaTensor
- * @typedef {TensorLike | SdpaTensor} TensorArgument
+ * @typedef {TensorLike | SdpaTensor} TensorArgument what takes the place of a tensor
  * @typedef {{ data: any, shape: number[], dtype: FloatType }} ResultTensor `data` is a Float32Array; for 16-bit inputs a Uint16Array of
  *   the raw bits, or a Float16Array where the query's data is one
  */

@@ -12,7 +12,7 @@ import { readOperands, resultOf } from './operands.js';
  * @typedef {import('./operands.js').TensorArgument} TensorArgument
  * @typedef {import('./operands.js').ResultTensor} ResultTensor
  * @typedef {import('../options.js').AttentionOptions} AttentionOptions
- * @typedef {object} TorchOptions
+ * @typedef {object} TorchOptions options of scaledDotProductAttention()
  * @property {TensorArgument | import('../tensor.js').MaskLike | null} [attnMask] its type decides: booleans (Uint8Array or boolean[]),
  *   true = **attend**; or floats that are added to the scaled scores. Broadcast to (..., L, S). Not together with isCausal
  * @property {number} [dropoutP] share of the weights that are dropped, 0 to 1; 0. Applied whenever it is more than 0: pass 0 to
@@ -22,7 +22,7 @@ import { readOperands, resultOf } from './operands.js';
  * @property {boolean} [enableGqa] whether query may have a multiple of the heads of key and value (their third dimension from the right)
  * @property {number} [seed] of the dropout, a whole number from 0 to 2^53 - 1: the same seed drops the same weights. Drawn anew for
  *   each call where absent
- * @typedef {object} TorchFunctional
+ * @typedef {object} TorchFunctional functions of torch.nn.functional
  * @property {(query: TensorArgument, key: TensorArgument, value: TensorArgument, options?: TorchOptions) => ResultTensor} scaledDotProductAttention
  *   query (..., L, E), key (..., S, E) and value (..., S, Ev) to (..., L, Ev), of one type, which is the result's too: 16-bit results are
  *   rounded once. The dimensions before the last two, any number of them, broadcast as in torch.matmul. A row that may attend to nothing
@@ -108,6 +108,7 @@ function drawSeed() {
 }
 
 /**
+ * Sizes of a call.
  * @typedef {object} Sizes
  * @property {number[]} full leading dimensions of the result, the heads included
  * @property {number[]} lead those before the heads

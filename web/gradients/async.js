@@ -8,7 +8,7 @@ import { GradientJob } from './job.js';
 import { readBackwardCall } from './read-call.js';
 import { presentGradients } from './results.js';
 
-/** @typedef {import('../gradients.js').BackwardOptions & import('../attention-async.js').AsyncOptions} BackwardAsyncOptions */
+/** Options of attentionBackwardAsync(). @typedef {import('../gradients.js').BackwardOptions & import('../attention-async.js').AsyncOptions} BackwardAsyncOptions */
 
 /**
  * @param {import('../runtime.js').Runtime} runtime

@@ -22,7 +22,7 @@ import { failMemory, failOption, failShape, failType, failUnknownOption } from '
  * @property {Uint8Array} uint8
  * @property {Uint8Array} bool
  *
- * @typedef {keyof DataOfDtype} FileDtype
+ * @typedef {keyof DataOfDtype} FileDtype types of elements in files
  * @typedef {DataOfDtype[FileDtype]} FileData
  * @typedef {{ [D in FileDtype]: { data: DataOfDtype[D], shape: number[], dtype: D } }[FileDtype]} FileTensor
  *   What the readers return: `data` in C order (last dimension fastest), as many elements as the product of `shape`. Looking at

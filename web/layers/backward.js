@@ -30,6 +30,7 @@ import { Scratch } from './scratch.js';
  */
 
 /**
+ * What a layer's backward() gives: gradients of the loss, float32, each in the shape of what it is the gradient of.
  * @typedef {object} LayerGradients
  * @property {Tensor} dX
  * @property {Tensor | { key: Tensor, value: Tensor }} [dContext] in the form of the context

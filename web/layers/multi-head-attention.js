@@ -25,6 +25,7 @@ import { readParts } from './weight-parts.js';
 /** A tensor of weights, float32, float16 or bfloat16. @typedef {{ readonly data: any, readonly dtype?: string, readonly shape: ArrayLike<number> } | { readonly data: any, readonly type?: string, readonly dims: ArrayLike<number> } | SdpaTensor} WeightLike */
 
 /**
+ * Options of multiHeadAttention().
  * @typedef {object} MultiHeadAttentionOptions
  * @property {number} numHeads query heads, Hq
  * @property {number} [numKvHeads] heads of key and value, Hkv, which Hq is a multiple of; where absent, as many as the weights have
@@ -48,10 +49,11 @@ import { readParts } from './weight-parts.js';
  * @property {Float32Array | SdpaTensor} [out] receives the result
  */
 
-/** @typedef {import('../options.js').Without<AttentionOptions, 'layout'> & LayerOptions} ForwardOptions */
-/** @typedef {import('../options.js').Without<AttentionOptions, 'layout' | 'out' | 'scores'> & import('../options.js').Without<LayerOptions, 'cache' | 'out'>} LayerBackwardOptions */
+/** Options of a layer's forward(). @typedef {import('../options.js').Without<AttentionOptions, 'layout'> & LayerOptions} ForwardOptions */
+/** Options of a layer's backward(). @typedef {import('../options.js').Without<AttentionOptions, 'layout' | 'out' | 'scores'> & import('../options.js').Without<LayerOptions, 'cache' | 'out'>} LayerBackwardOptions */
 
 /**
+ * What a layer's forward() gives, float32.
  * @template {ForwardOptions} [O={}]
  * @typedef {import('../attention.js').AttentionResult<O>} ForwardResult
  */

@@ -21,7 +21,7 @@ import { copyWindows } from './window-rows.js';
  * @typedef {import('./window-grid.js').WindowClass} WindowClass
  */
 
-/** @typedef {import('./window-call.js').WindowAttention2dOptions & import('../attention-async.js').AsyncOptions} WindowAttention2dAsyncOptions */
+/** Options of windowAttention2dAsync(). @typedef {import('./window-call.js').WindowAttention2dOptions & import('../attention-async.js').AsyncOptions} WindowAttention2dAsyncOptions */
 
 /**
  * @param {Runtime} runtime

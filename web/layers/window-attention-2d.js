@@ -23,6 +23,7 @@ import { normalizedInput } from './window-cosine.js';
  */
 
 /**
+ * What windowAttention2d() gives.
  * @template {Pick<WindowAttention2dOptions, 'out' | 'returnLse'>} [O={}]
  * @typedef {{ out: O extends { out: SdpaTensor } ? SdpaTensor : Tensor, lse: O extends { returnLse: true } ? Tensor : Tensor | undefined }} WindowAttention2dResult
  */

@@ -31,6 +31,7 @@ import { readSsd, ssdNames } from './ssd.js';
 const forBackward = (names) => names.filter((name) => name !== 'returnState');
 
 /**
+ * Gradients of linear and gated linear attention; those of options where these were given.
  * @template {{ state?: unknown, decay?: unknown }} [O={}]
  * @typedef {{
  *   dQuery: Tensor,
@@ -42,6 +43,7 @@ const forBackward = (names) => names.filter((name) => name !== 'returnState');
  */
 
 /**
+ * Gradients of ssd(); those of options where these were given.
  * @template {{ state?: unknown, d?: unknown }} [O={}]
  * @typedef {{
  *   dX: Tensor,

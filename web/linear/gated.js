@@ -15,6 +15,7 @@ import { readBlhd, readGate } from './shapes.js';
  */
 
 /**
+ * Options of gatedLinearAttention().
  * @typedef {object} GatedLinearAttentionOptions
  * @property {'linear' | 'gated' | 'delta' | 'gated-delta'} [rule] 'gated' rules need `decay`, 'delta' rules `beta`; where absent, what is
  *   given says it

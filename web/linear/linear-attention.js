@@ -16,6 +16,7 @@ import { readBlhd } from './shapes.js';
  */
 
 /**
+ * Options of linearAttention().
  * @typedef {object} LinearAttentionOptions
  * @property {boolean} [causal] query i sees the keys up to i; then there are as many queries as keys
  * @property {number} [eps] added to the divisor; 0 where absent, and then a row whose divisor is 0 is zeros
@@ -28,6 +29,7 @@ import { readBlhd } from './shapes.js';
  */
 
 /**
+ * What the linear functions give; the state where it was asked for.
  * @template {{ returnState?: boolean }} [O={}]
  * @typedef {{ out: Tensor, state: O extends { returnState: true } ? Tensor : Tensor | undefined }} LinearResult
  */

@@ -18,6 +18,7 @@ import { readBlhd, readGate, same } from './shapes.js';
  */
 
 /**
+ * Options of ssd().
  * @typedef {object} SsdOptions
  * @property {PerHeadLike} [d] (H) D of each head: D·x is added to the result
  * @property {TensorLike | SdpaTensor} [state] h before the first token: what an earlier call returned, float32 (B, H, N, P)

@@ -19,7 +19,7 @@ import { seesNothing } from './weights.js';
  * @typedef {import('./results.js').WeightsResult} WeightsResult
  */
 
-/** @typedef {import('./weights.js').WeightsOptions & import('../attention-async.js').AsyncOptions} WeightsAsyncOptions */
+/** Options of attentionWeightsAsync(). @typedef {import('./weights.js').WeightsOptions & import('../attention-async.js').AsyncOptions} WeightsAsyncOptions */
 
 /**
  * @param {Runtime} runtime

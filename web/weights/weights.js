@@ -32,7 +32,7 @@ import { countOf, emptyLines, present } from './results.js';
  *   likewise; 'mean' (where absent) over all pairs of the cell, those that take no part being 0, or the largest
  */
 
-/** @typedef {import('../options.js').Without<import('../options.js').AttentionOptions, 'out' | 'returnLse' | 'scores' | 'dropout'> & OwnOptions} WeightsOptions */
+/** Options of attentionWeights(). @typedef {import('../options.js').Without<import('../options.js').AttentionOptions, 'out' | 'returnLse' | 'scores' | 'dropout'> & OwnOptions} WeightsOptions */
 
 /**
  * What is there is what was asked for.
