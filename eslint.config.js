@@ -19,6 +19,9 @@ export default [
       'prefer-const': 'error',
     },
   },
-  { files: ['scripts/**', 'tests/**', 'bench/**', 'web/cli/**', '*.js'], languageOptions: { globals: globals.node } },
+  {
+    files: ['scripts/**', 'tests/**', 'bench/**', 'web/cli/**', 'web/examples/*', '*.js'],
+    languageOptions: { globals: globals.node },
+  },
   { files: ['web/**', 'tests/browser/**', 'tests/hosts/**'], languageOptions: { globals: globals.browser } },
 ];

@@ -54,7 +54,7 @@ export async function writeGenerated(builds) {
  */
 export async function writePackage({ wasm }) {
   const dist = new OutputFolder(DIST);
-  const sources = listFiles(WEB).filter((name) => name.endsWith('.js') && !name.startsWith('demo/'));
+  const sources = listFiles(WEB).filter((name) => name.endsWith('.js') && !/^(demo|examples)\//.test(name));
   for (const name of sources) dist.write(name, readFileSync(join(WEB, name)));
   for (const variant of VARIANTS) dist.write(`wasm/sdpa.${variant}.wasm`, wasm[variant]);
   if (existsSync(join(WEB, 'cli/cli.js'))) dist.write('cli.js', "#!/usr/bin/env node\nimport './cli/cli.js';\n", 0o755);

@@ -80,6 +80,12 @@ const JS_TABLE = [
     why: 'the page imports sdpa and its plotting library by name, its own files, and the task of the bench of alternatives',
   },
   {
+    files: /^web\/examples\//,
+    inside: /(?!)/,
+    packages: /^(sdpa(\/|$)|node:)/,
+    why: 'an example is one file, and imports sdpa by name',
+  },
+  {
     files: /^web\/cli\//,
     inside: /^web\/(?!demo\/)/,
     packages: /./,
