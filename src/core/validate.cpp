@@ -38,7 +38,8 @@ Status validate_map(const AttentionTensors& t) {
     return StatusCode::kInvalidMap;
   }
   if (map.page_size != 0 && (map.pages == nullptr || map.ring_size != 0)) return StatusCode::kInvalidMap;
-  if (map.page_size != 0 && map.pages_per_row < (t.key.extent(2) + map.page_size - 1) / map.page_size) {
+  const std::size_t keys = t.key.extent(2);
+  if (map.page_size != 0 && keys != 0 && map.pages_per_row <= (keys - 1) / map.page_size) {
     return StatusCode::kInvalidMap;
   }
   if (map.held_from != nullptr) {
@@ -82,6 +83,9 @@ Status validate_shapes(const AttentionTensors& t) {
   return StatusCode::kOk;
 }
 
+// Whether `count` from `first` on are among the first `all`; the sum may not fit.
+bool lie_within(std::size_t first, std::size_t count, std::size_t all) { return count <= all && first <= all - count; }
+
 // Ascending from 0 to at most `length`.
 bool starts_are_valid(std::span<const std::int32_t> starts, std::size_t length) {
   if (starts.empty() || starts.front() != 0) return false;
@@ -107,9 +111,9 @@ Status validate_packing(const AttentionTensors& t, const AttentionOptions& o) {
     return StatusCode::kInvalidStarts;
   }
   const BlockMask& mask = o.block_mask;
-  if (mask.tiles != nullptr &&
-      ((mask.batch != 1 && mask.batch < o.origin.batch + batch) ||
-       (mask.heads != 1 && mask.heads < o.origin.head + t.query.extent(1)) || mask.rows < o.origin.row + seqlen_q)) {
+  if (mask.tiles != nullptr && ((mask.batch != 1 && !lie_within(o.origin.batch, batch, mask.batch)) ||
+                                (mask.heads != 1 && !lie_within(o.origin.head, t.query.extent(1), mask.heads)) ||
+                                !lie_within(o.origin.row, seqlen_q, mask.rows))) {
     return StatusCode::kBlockMaskShape;
   }
   return StatusCode::kOk;

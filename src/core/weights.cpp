@@ -109,8 +109,9 @@ class Driver {
       const std::size_t at = (head.result * seqlen_q_ + first) * width;
       kernels::WeightsBlock block = block_at(rules, head, use, first, rows);
       block.values = r_.values + at;
-      block.indices = r_.indices + at;
-      block.entropy = r_.entropy + at;
+      // What was not asked for stays absent.
+      if (r_.indices != nullptr) block.indices = r_.indices + at;
+      if (r_.entropy != nullptr) block.entropy = r_.entropy + at;
       block.picks = r_.picks.data();
       block.num_picks = r_.picks.size();
       block.top_k = r_.top_k;

@@ -2,13 +2,20 @@
 
 import { rangeError, typeError } from '../errors.js';
 
+/** Messages show names and values of the file, which can be of any length. */
+const kLongest = 600;
+
+/** @param {string} message @returns {string} with its middle left out where it is long */
+const shorten = (message) =>
+  message.length <= kLongest ? message : `${message.slice(0, kLongest / 2)} … ${message.slice(-kLongest / 2)}`;
+
 /**
  * The bytes or the tensor are not what the format or the options allow.
  * @param {string} message
  * @returns {never}
  */
 export function failShape(message) {
-  throw rangeError('shape', message);
+  throw rangeError('shape', shorten(message));
 }
 
 /**
@@ -17,7 +24,7 @@ export function failShape(message) {
  * @returns {never}
  */
 export function failOption(message) {
-  throw rangeError('option', message);
+  throw rangeError('option', shorten(message));
 }
 
 /**
@@ -25,7 +32,7 @@ export function failOption(message) {
  * @returns {never}
  */
 export function failType(message) {
-  throw typeError('type', message);
+  throw typeError('type', shorten(message));
 }
 
 /**
@@ -34,7 +41,7 @@ export function failType(message) {
  * @returns {never}
  */
 export function failUnsupported(message) {
-  throw rangeError('unsupported', message);
+  throw rangeError('unsupported', shorten(message));
 }
 
 /**
@@ -43,7 +50,7 @@ export function failUnsupported(message) {
  * @returns {never}
  */
 export function failMemory(message, needed) {
-  throw rangeError('out-of-memory', message, { needed });
+  throw rangeError('out-of-memory', shorten(message), { needed });
 }
 
 /**

@@ -7,15 +7,18 @@
 export function findDuplicateKey(text) {
   /** @type {(Set<string> | undefined)[]} one per open bracket: the keys so far for an object, undefined for an array */
   const open = [];
-  const token = /"(?:[^"\\]|\\.)*"|[{}[\]:]/gs;
   let string = '';
+  // No expression for a whole string: its matcher keeps a place for every character, and there may be a hundred million.
+  const token = /["{}[\]:]/g;
   for (let match = token.exec(text); match; match = token.exec(text)) {
     const [found] = match;
     if (found === '{') open.push(new Set());
     else if (found === '[') open.push(undefined);
     else if (found === '}' || found === ']') open.pop();
-    else if (found !== ':') string = found;
-    else {
+    else if (found === '"') {
+      token.lastIndex = endOfString(text, match.index);
+      string = text.slice(match.index, token.lastIndex);
+    } else {
       const key = JSON.parse(string);
       const keys = /** @type {Set<string>} */ (open.at(-1));
       if (keys.has(key)) return key;
@@ -23,4 +26,19 @@ export function findDuplicateKey(text) {
     }
   }
   return undefined;
+}
+
+/**
+ * @param {string} text valid JSON
+ * @param {number} start of a string, its quote
+ * @returns {number} where the text goes on behind it
+ */
+function endOfString(text, start) {
+  let end = text.indexOf('"', start + 1);
+  for (;;) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === '\\') backslashes++;
+    if (backslashes % 2 === 0) return end + 1;
+    end = text.indexOf('"', end + 1);
+  }
 }

@@ -179,12 +179,10 @@ function parseEntry(name, entry) {
   const { dtype: dtypeName, shape, data_offsets: offsets } = entry;
   if (typeof dtypeName !== 'string') return failOption(`tensor '${name}' has no dtype in the .safetensors header`);
   if (!isIntegers(shape))
-    return failShape(
-      `tensor '${name}' has shape ${JSON.stringify(shape)}; it must be a list of integers from 0 to 2^53 - 1`,
-    );
+    return failShape(`tensor '${name}' has shape ${show(shape)}; it must be a list of integers from 0 to 2^53 - 1`);
   if (!isIntegers(offsets) || offsets.length !== 2 || offsets[0] > offsets[1]) {
     return failOption(
-      `tensor '${name}' has data_offsets ${JSON.stringify(offsets)}; they must be [begin, end] with begin <= end`,
+      `tensor '${name}' has data_offsets ${show(offsets)}; they must be [begin, end] with begin <= end`,
     );
   }
   return { name, dtypeName, shape, begin: offsets[0], end: offsets[1] };

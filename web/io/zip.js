@@ -4,7 +4,8 @@
 // names win and leaves the CRC-32 unread, so that a damaged array would pass as data.
 // Source: PKWARE APPNOTE.TXT, sections 4.3 (records) and 4.5.3 (zip64).
 
-import { inflateSync } from 'fflate';
+import { Inflate } from 'fflate';
+import { AttentionError } from '../errors.js';
 import { failOption, failUnsupported } from './fail.js';
 import { allocate } from './tensors.js';
 
@@ -18,6 +19,8 @@ const kLocalHeader = 0x04034b50;
 const kLocalHeaderBytes = 30;
 /** Deflate cannot shrink further than 258 bytes into 2 bits: a member that claims more lies about its size. */
 const kMaxDeflateRatio = 1032;
+/** Compressed bytes that are inflated at a time: to 17 MB at the most. */
+const kPieceBytes = 16384;
 
 /**
  * @typedef {object} ZipEntry
@@ -109,19 +112,24 @@ function inflate(source, size, name) {
       `member '${name}' of the .npz file declares ${size} bytes, more than its ${source.length} compressed bytes can hold`,
     );
   }
-  // one byte more than declared, so that a stream which goes on is seen
-  const out = allocate(size + 1, `member '${name}' of the .npz file`);
-  let content;
+  const content = allocate(size, `member '${name}' of the .npz file`);
+  let length = 0;
+  const stream = new Inflate((piece) => {
+    // A stream goes on for a thousand times its own length: what it would come to is not waited for.
+    if (length + piece.length > size)
+      failOption(`member '${name}' of the .npz file declares ${size} bytes and inflates to more`);
+    content.set(piece, length);
+    length += piece.length;
+  });
   try {
-    content = inflateSync(source, { out });
+    for (let at = 0; at < source.length; at += kPieceBytes) {
+      stream.push(source.subarray(at, at + kPieceBytes), at + kPieceBytes >= source.length);
+    }
   } catch (error) {
+    if (AttentionError.is(error)) throw error;
     return failOption(`member '${name}' of the .npz file is damaged: ${/** @type {Error} */ (error).message}`);
   }
-  if (content.length !== size) {
-    failOption(
-      `member '${name}' of the .npz file declares ${size} bytes and inflates to ${content.length > size ? 'more' : content.length}`,
-    );
-  }
+  if (length !== size) failOption(`member '${name}' of the .npz file declares ${size} bytes and inflates to ${length}`);
   return content;
 }
 

@@ -10,6 +10,9 @@ import { PlainRows } from './rows.js';
  * @throws RangeError `out-of-memory`
  */
 export function makeRows(runtime, spec) {
+  const { batch, numKvHeads, headDim, headDimV } = spec;
+  // A token of each row, at the least: before the lists of the rows are made, which no limit counts.
+  runtime.afford(batch * numKvHeads * (headDim + headDimV), `a KV cache of ${batch} rows`);
   const Kind = spec.window ? RingRows : spec.pageSize ? PagedRows : PlainRows;
   return new Kind(runtime, spec);
 }

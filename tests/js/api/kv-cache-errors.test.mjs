@@ -39,6 +39,7 @@ test('bad options of createKVCache are refused before anything is allocated', as
     [{ rope: { rotaryDim: 6 } }, 'option', /rotaryDim .*head size/],
     [{ page_size: 4 }, 'unknown-option', /createKVCache has no option 'page_size'; did you mean 'pageSize'/],
     [{ heads: 4 }, 'unknown-option', /createKVCache has no option 'heads'; the options are batch, /],
+    [{ batch: 2 ** 40 }, 'out-of-memory', /a KV cache of 1099511627776 rows needs/],
     [{ capacity: 2 ** 40 }, 'out-of-memory', /a float32 KV cache of 2 x 1099511627776 tokens needs/],
   ])) {
     assertThrows(() => sdpa.createKVCache({ ...sizes, ...change }), code, message);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deflateRawSync } from 'node:zlib';
+import { constants, deflateRawSync } from 'node:zlib';
 import { readNpz, writeNpy, writeNpz } from 'sdpa/io';
 import { zipBytes } from './craft.mjs';
 import { aValues, numpyFiles } from './numpy-files.mjs';
@@ -109,6 +109,22 @@ test('a zip bomb is refused by the sizes that it declares, before anything is in
     'option',
     /more than its \d+ compressed bytes can hold/,
   );
+});
+
+test('a stream that goes on for 100 GB behind its declared size is not waited for', () => {
+  const flushed = { finishFlush: constants.Z_FULL_FLUSH };
+  // Pieces that end at a byte, none of them the last, can be put one after the other.
+  const piece = deflateRawSync(new Uint8Array(2 ** 24), flushed);
+  const content = Buffer.concat(Array.from({ length: 6000 }, () => piece));
+  const head = zipBytes([{ ...packed, content: deflated, name: 'x.npy' }]);
+  const at = 30 + 'x.npy'.length;
+  // The archive put together anew around the long content: zipBytes() spreads its bytes over arguments.
+  const directory = head.slice(at + deflated.length);
+  const view = new DataView(directory.buffer);
+  view.setUint32(20, content.length, true);
+  view.setUint32(directory.length - 22 + 16, at + content.length, true);
+  const file = Buffer.concat([head.subarray(0, at), content, directory]);
+  refuses(() => readNpz(file), 'option', /'x.npy' of the .npz file declares 140 bytes and inflates to more/);
 });
 
 test('members that inflate to more or less than they declare are refused', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AttentionError } from 'sdpa';
 import { readSafetensors, writeSafetensors } from 'sdpa/io';
 import { safetensorsBytes } from './craft.mjs';
 import { refuses } from './refuses.mjs';
@@ -123,7 +124,7 @@ test('offsets that overlap, leave a gap, leave the file or go backwards are refu
   refused({ a: entry('F32', [3], 0, 12) }, /bytes 12 to 16 .* no tensor/);
   refused({ a: entry('F32', [5], 0, 20) }, /only 16 bytes/);
   refused({ a: entry('F32', [4], 16, 0) }, /begin <= end/);
-  refused({ a: entry('F32', [4], -16, 0) }, /data_offsets \[-16,0\]/);
+  refused({ a: entry('F32', [4], -16, 0) }, /data_offsets \[-16, 0\]/);
   refused({ a: { dtype: 'F32', shape: [4], data_offsets: [0, 2 ** 53] } }, /data_offsets/);
   refused({ a: { dtype: 'F32', shape: [4], data_offsets: [0] } }, /data_offsets \[0\]/);
   refused({ a: { dtype: 'F32', shape: [4] } }, /data_offsets undefined/);
@@ -187,3 +188,32 @@ test('wrong arguments are refused by name', () => {
   refuses(() => writeSafetensors({ x: { ...x, shape: [2] } }), 'shape', /tensor 'x'/);
   refuses(() => writeSafetensors({ x }, /** @type {any} */ ({ meta: {} })), 'unknown-option', /'meta'/);
 });
+
+test('headers that nest deeper than any stack, and names of any length, are refused in a few words', () => {
+  const deep = '['.repeat(300_000) + ']'.repeat(300_000);
+  for (const text of [
+    `{"a":{"dtype":"F32","shape":${deep},"data_offsets":[0,0]}}`,
+    `{"a":{"dtype":"F32","shape":[0],"data_offsets":${deep}}}`,
+    `{"a":{"dtype":${deep},"shape":[0],"data_offsets":[0,0]}}`,
+    `{"a":${deep}}`,
+    `{"__metadata__":{"a":${deep}}}`,
+    `{"${'x'.repeat(20_000_000)}":1}`,
+    `{"a":{"dtype":"${'x'.repeat(1_000_000)}","shape":[0],"data_offsets":[0,0]}}`,
+  ]) {
+    assert.throws(
+      () => readSafetensors(safetensorsFile(text)),
+      (error) => {
+        assert.ok(AttentionError.is(error), String(error));
+        assert.ok(error.message.length < 1000, `${error.message.length} characters`);
+        return true;
+      },
+    );
+  }
+});
+
+/** @param {string} text of the header @returns {Uint8Array} without data */
+function safetensorsFile(text) {
+  const length = new Uint8Array(8);
+  new DataView(length.buffer).setBigUint64(0, BigInt(text.length), true);
+  return Buffer.concat([length, Buffer.from(text)]);
+}

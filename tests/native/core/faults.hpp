@@ -158,6 +158,11 @@ inline constexpr Fault kTensorFaults[] = {
        a.tensors.map.pages = kPages.data();
        a.tensors.map.pages_per_row = 1;
      }},
+    {"no page, of a size near the largest", kInvalidMap,
+     [](Arguments& a) {
+       a.tensors.map.page_size = std::numeric_limits<std::size_t>::max();
+       a.tensors.map.pages = kPages.data();
+     }},
     {"a ring in pages", kInvalidMap,
      [](Arguments& a) {
        a.tensors.map.page_size = 4;

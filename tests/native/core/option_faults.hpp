@@ -177,6 +177,11 @@ inline constexpr Fault kOptionFaults[] = {
        a.options.block_mask = {kEmptyTiles.data(), nullptr, 1, 1, 3};
        a.options.origin.row = 1;
      }},
+    {"block mask of a piece so far down that its end does not fit", kBlockMaskShape,
+     [](Arguments& a) {
+       a.options.block_mask = {kEmptyTiles.data(), nullptr, 1, 1, 3};
+       a.options.origin.row = std::numeric_limits<std::size_t>::max() - 1;
+     }},
     {"block mask of two heads", kBlockMaskShape,
      [](Arguments& a) {
        a.options.block_mask = {kEmptyTiles.data(), nullptr, 1, 2, 3};
