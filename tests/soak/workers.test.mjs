@@ -73,7 +73,9 @@ for (const [how, kill] of endsOfWorkers) {
     for (let n = 0; n < losses / 3; n++) {
       const cache = await filled();
       const calls = [cache.attend(x), cache.attend(x), cache.append(x, x)];
-      await wait(uniform() * 20);
+      // While the first is computed, or the second, or at once.
+      if (n % 3 === 0) await calls[0];
+      if (n % 3 === 1) await wait(uniform() * 20);
       if (workers.length > 0) kill(workers[workers.length - 1]);
       for (const [index, end] of (await Promise.allSettled(calls)).entries()) {
         if (end.status === 'fulfilled') {
@@ -87,7 +89,8 @@ for (const [how, kill] of endsOfWorkers) {
       cache.dispose();
     }
     assert.equal(answered + refused, losses);
-    assert.ok(answered > 0 && refused > 0, `${answered} answered, ${refused} refused`);
+    assert.ok(answered >= losses / 9, `${answered} answered`);
+    assert.ok(workers.length > 2, 'no worker was ever replaced');
     const cache = await filled();
     assertSameBits(await cache.attend(x), want);
     cache.dispose();
