@@ -6,7 +6,6 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
 import { serve } from '../../scripts/serve.mjs';
 import { installPackage, root, run, tool } from './install.mjs';
 
@@ -63,12 +62,8 @@ test('the tarball holds the package and nothing of the workshop', () => {
   const folders = new Set(installed.files.map((path) => path.split('/')[0]));
   for (const name of folders)
     assert.ok(['dist', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'].includes(name), name);
-  for (const variant of ['simd', 'relaxed', 'scalar']) {
+  for (const variant of ['simd', 'relaxed', 'scalar'])
     assert.ok(installed.files.includes(`dist/wasm/sdpa.${variant}.wasm`));
-    const file = readFileSync(join(installed.folder, `node_modules/sdpa/dist/wasm/sdpa.${variant}.wasm`));
-    const size = gzipSync(file, { level: 9 }).length;
-    assert.ok(size <= 80 * 1024, `${variant} has ${size} bytes gzipped`);
-  }
 });
 
 test('the main entry needs no other package', () => {
@@ -192,8 +187,6 @@ test('esbuild bundles for browsers without a warning, and to CommonJS', async ()
     });
     assert.deepEqual(warnings, []);
     right(JSON.parse(run(process.execPath, [outfile], installed.folder)));
-    const size = gzipSync(readFileSync(outfile), { level: 9 }).length;
-    assert.ok(size <= 200 * 1024, `${size} bytes gzipped`);
   }
 });
 
