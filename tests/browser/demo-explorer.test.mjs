@@ -4,7 +4,17 @@ import assert from 'node:assert/strict';
 import { load } from 'sdpa';
 import { writeNpy, writeNpz, writeSafetensors } from 'sdpa/io';
 import { browserTest } from './helpers/demo.mjs';
-import { atSection, drawn, numbers, openTable, plainRow, readCsv, saved } from './helpers/sections.mjs';
+import {
+  atSection,
+  drawn,
+  hashOf,
+  numberIn,
+  numbers,
+  openTable,
+  plainRow,
+  readCsv,
+  saved,
+} from './helpers/sections.mjs';
 
 /** @param {string} name @param {Uint8Array} bytes */
 const file = (name, bytes) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) });
@@ -57,7 +67,7 @@ for (const kind of /** @type {const} */ (['max', 'mean'])) {
         assert.equal(sums.length, 128);
         for (const [j, text] of sums.entries()) {
           const expected = rows.reduce((sum, row) => sum + (row[2 * j] + row[2 * j + 1]) / 2, 0);
-          assert.ok(Math.abs(Number(text.replace(/\s/g, '')) / expected - 1) < 6e-3, `${text} instead of ${expected}`);
+          assert.ok(Math.abs(numberIn(text) / expected - 1) < 6e-3, `${text} instead of ${expected}`);
         }
       });
     },
@@ -94,7 +104,7 @@ browserTest(
         assert.ok(Math.abs(weight - known.get(i)[j]) < 2e-6, `${i}, ${j}: ${weight} instead of ${known.get(i)[j]}`);
       }
 
-      const hash = new URL(page.url()).hash;
+      const hash = await hashOf(page);
       const text = await section.locator('.map-readout').textContent();
       assert.match(text ?? '', /^query 1\s023, key 1\s023: /);
       await go(hash);

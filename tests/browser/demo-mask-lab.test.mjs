@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest, sectionReady, withModules } from './helpers/demo.mjs';
-import { atSection, eventually } from './helpers/sections.mjs';
+import { atSection, eventually, hashOf } from './helpers/sections.mjs';
 
 const files = ['compute', 'rules', 'settings', 'strokes'].map((name) => `sections/mask-lab/${name}`);
 
@@ -177,7 +177,7 @@ browserTest(
       assert.match((await readout.textContent()) ?? '', /^query 1, key 1: 0\.\d+/);
       await page.keyboard.press('Space');
       await readout.filter({ hasText: 'query 1, key 1: masked' }).waitFor();
-      assert.match(page.url(), /drawn=1\.1\.1$/);
+      assert.match(await hashOf(page), /drawn=1\.1\.1$/);
 
       const box = await map.locator('canvas').boundingBox();
       assert.ok(box);
@@ -187,7 +187,7 @@ browserTest(
       await page.mouse.move(box.x + 200, box.y + box.height / 2, { steps: 12 });
       await page.mouse.up();
       await page.waitForFunction(() => (location.hash.match(/-/g) ?? []).length >= 3);
-      const { hash } = new URL(page.url());
+      const hash = await hashOf(page);
 
       await go(hash);
       await sectionReady(page, 'mask-lab');
@@ -198,7 +198,7 @@ browserTest(
       assert.equal(await readout.textContent(), 'query 1, key 1: masked');
       await section.getByRole('button', { name: 'Erase all' }).click();
       await readout.filter({ hasText: /query 1, key 1: 0\.\d/ }).waitFor();
-      assert.doesNotMatch(page.url(), /drawn/);
+      assert.doesNotMatch(await hashOf(page), /drawn/);
     });
   },
 );

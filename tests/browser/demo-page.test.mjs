@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { browserTest, numberAt, pressRun, root, sectionReady, withDemo } from './helpers/demo.mjs';
+import { hashOf } from './helpers/sections.mjs';
 
 const headDim = 64;
 
@@ -147,7 +148,7 @@ browserTest('the keyboard alone sets, runs and stops', async () => {
     for (let i = 0; i < 3; i++) await page.keyboard.press('Tab');
     await page.keyboard.press('Space');
     assert.equal(await page.locator('#causal').isChecked(), false);
-    assert.equal(new URL(page.url()).hash, '#wall?tokens=65536&causal=0&build=scalar&threads=0');
+    assert.equal(await hashOf(page), '#wall?tokens=65536&causal=0&build=scalar&threads=0');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: 'Attending' }).waitFor();
@@ -177,7 +178,28 @@ browserTest('the address holds the settings, and nonsense in it is as nothing', 
     assert.equal((await setting()).build, 'scalar');
     await page.locator('#tokens').focus();
     await page.keyboard.press('ArrowRight');
-    assert.equal(new URL(page.url()).hash, '#wall?tokens=1536&causal=1&build=scalar&threads=0');
+    assert.equal(await hashOf(page), '#wall?tokens=1536&causal=1&build=scalar&threads=0');
+  });
+});
+
+browserTest('the opening picture has the numbers and the scale of the wall, and its link leads there', async () => {
+  await withDemo({ context: { reducedMotion: 'reduce' } }, async ({ page, go, problems }) => {
+    await go();
+    await sectionReady(page, 'wall');
+    await page.getByRole('link', { name: 'Try it with 65\u202f536 tokens' }).click();
+    await page.locator('#tokens-shown[data-value="65536"]').waitFor();
+    const said = (await page.locator('.scale figcaption').innerText()).replace(/\s+/g, ' ');
+    const [ours, plain] = await Promise.all(
+      ['ours', 'plain'].map((kind) => page.locator(`.pair .${kind} .amount`).innerText()),
+    );
+    for (const amount of [ours, plain]) assert.ok(said.includes(amount.replace(/\s+/g, ' ')), `${amount}: ${said}`);
+    const side = (/** @type {string} */ square) =>
+      page.locator(`.scale ${square}`).evaluate((node) => node.clientWidth);
+    const areas = ((await side('.matrix')) / (await side('.kept'))) ** 2;
+    const ratio = (await numberAt(page, 'plain-amount')) / (await numberAt(page, 'ours-amount'));
+    // To the pixel.
+    assert.ok(Math.abs(Math.sqrt(areas / ratio) - 1) < 1 / (await side('.kept')), `${areas} to 1, not ${ratio}`);
+    assert.deepEqual(problems, []);
   });
 });
 
@@ -190,6 +212,12 @@ browserTest('the code on the page can be copied and runs as it stands', async ()
     await page.getByRole('button', { name: 'Copy the code of The memory wall' }).click();
     await page.locator('#wall .code button', { hasText: 'Copied' }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), code);
+    // So can what a visitor selects of it by hand.
+    const selected = await page.evaluate(() => {
+      getSelection()?.selectAllChildren(/** @type {Node} */ (document.querySelector('#wall-code')));
+      return String(getSelection());
+    });
+    assert.equal(selected.trimEnd(), code);
     const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', code], {
       cwd: root,
       encoding: 'utf8',

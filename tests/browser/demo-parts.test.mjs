@@ -229,7 +229,19 @@ browserTest('data drawn in slices is the same for the same seed, normal, and fin
 
 browserTest('settings survive as texts, and numbers are written with three digits', async () => {
   const { trips, stops, texts } = await inPage(
-    ({ stops: all, builds, toTexts, fromTexts, sizeText, durationText, power, short }) => ({
+    ({
+      stops: all,
+      builds,
+      toTexts,
+      fromTexts,
+      sizeText,
+      durationText,
+      power,
+      short,
+      shortNumber,
+      cellText,
+      fixed,
+    }) => ({
       stops: all,
       trips: all.flatMap((/** @type {number} */ tokens) =>
         builds.flatMap((/** @type {string} */ build) =>
@@ -244,6 +256,9 @@ browserTest('settings survive as texts, and numbers are written with three digit
         durations: [0.123, 99.96, 999.6, 12_345].map(durationText),
         powers: [0, 1.86e-7, 2e-6, 12, NaN].map(power),
         shorts: [9.994, 9.996, 1234.5].map(short),
+        numbers: [0, 0.12345, -0.5, -2048, 1e6, -1e-7, 2.24e-4].map(shortNumber),
+        cells: [3, -3, 0.126, -0.001, -12.5].map(cellText),
+        fixed: [fixed(-0.04, 1), fixed(-1.25, 2), fixed(0, 2)],
       },
     }),
   );
@@ -256,5 +271,8 @@ browserTest('settings survive as texts, and numbers are written with three digit
     durations: ['0.12 ms', '100 ms', '1.00 s', '12.3 s'].map((text) => text.replace(' ', '\u00a0')),
     powers: ['0', '1.9 × 10⁻⁷', '2.0 × 10⁻⁶', '1.2 × 10¹', 'NaN'].map((text) => text.replaceAll(' ', '\u00a0')),
     shorts: ['9.99', '10.0', '1\u202f235'],
+    numbers: ['0', '0.123', '−0.5', '−2\u202f048', '10⁶', '−10⁻⁷', '2.2\u00a0×\u00a010⁻⁴'],
+    cells: ['3', '−3', '0.13', '0.00', '−13'],
+    fixed: ['0.0', '−1.25', '0.00'],
   });
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest } from './helpers/demo.mjs';
-import { atSection, drawn, openTable, plainRow } from './helpers/sections.mjs';
+import { atSection, drawn, hashOf, openTable, plainRow } from './helpers/sections.mjs';
 
 /** @param {import('playwright-core').Locator} section */
 const outcomes = async (section) =>
@@ -37,8 +37,7 @@ browserTest('a race ends with time, memory and recall of every method that the l
       /^2\s048 tokens: .* exact attention takes .* finds \d+ %\.$/,
     );
     assert.equal(await (await openTable(section.locator('.plot'))).count(), 1);
-    const hash = new URL(page.url()).hash;
-    assert.equal(hash, '#race?tokens=11');
+    assert.equal(await hashOf(page), '#race?tokens=11');
   });
 });
 

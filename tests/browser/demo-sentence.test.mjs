@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { load } from 'sdpa';
 import { writeNpz } from 'sdpa/io';
 import { browserTest } from './helpers/demo.mjs';
-import { atSection, drawn, numbers, readCsv, saved } from './helpers/sections.mjs';
+import { atSection, drawn, eventually, hashOf, numberIn, numbers, readCsv, saved } from './helpers/sections.mjs';
 
 /** The map's cells as they are saved, query by query. @param {import('playwright-core').Page} page @param {import('playwright-core').Locator} section */
 async function matrix(page, section) {
@@ -15,8 +15,8 @@ async function matrix(page, section) {
   return rows;
 }
 
-/** What the keys of the lines view say. @param {import('playwright-core').Locator} section */
-const keyTexts = (section) => section.locator('.keys li').allInnerTexts();
+/** The weights that the keys of the lines view show. @param {import('playwright-core').Locator} section */
+const keyTexts = (section) => section.locator('.keys li output').allTextContents();
 
 browserTest('the head of the page looks from each question at its letter, in words, lines and matrix', async () => {
   await atSection('sentence', { source: 'self', query: 8 }, async ({ page, section }) => {
@@ -38,11 +38,11 @@ browserTest('the head of the page looks from each question at its letter, in wor
     const digit = (/** @type {number} */ weight) => weight * (weight < 0.001 ? 5.1e-2 : 5.1e-3);
     keys.forEach((text, j) => {
       if (j > 8) assert.match(text, /masked/);
-      else assert.ok(Math.abs(Number(text.split(/\s+/).at(-1)) - rows[8][j]) <= digit(rows[8][j]), text);
+      else assert.ok(Math.abs(numberIn(text) - rows[8][j]) <= digit(rows[8][j]), text);
     });
     await section.locator('.word').nth(10).click();
     await drawn(page, 'sentence', 'self 12 12 10');
-    assert.match(new URL(page.url()).hash, /query=10/);
+    assert.match(await hashOf(page), /query=10/);
     await section.getByLabel('Which query').focus();
     await page.keyboard.press('ArrowLeft');
     await drawn(page, 'sentence', 'self 12 12 9');
@@ -54,6 +54,9 @@ browserTest('cross-attention has as many rows as questions and as many columns a
     await drawn(page, 'sentence', 'cross 4 6 3');
     const rows = await matrix(page, section);
     assert.deepEqual([rows.length, rows[0].length], [4, 6]);
+    // What has no effect here is not offered.
+    for (const name of ['Tokens so far', 'Causal']) assert.ok(await section.getByLabel(name).isHidden(), name);
+    assert.ok(await section.getByLabel('Which query').isVisible());
     const [queries, keys] = [
       await section.locator('.word').allInnerTexts(),
       await section.locator('.keys b').allInnerTexts(),
@@ -135,11 +138,7 @@ browserTest('what was trained in its own section comes here', async () => {
     await page.locator('#train[data-state="ready"]').waitFor();
     await train.getByRole('button', { name: 'One step' }).click();
     await train.locator('.status', { hasText: 'Ended after 1 steps' }).waitFor();
-    await page.waitForFunction(
-      (text) => [...document.querySelectorAll('#sentence .keys li')].map((node) => node.textContent).join() !== text,
-      (await section.locator('.keys li').evaluateAll((all) => all.map((node) => node.textContent).join())) &&
-        before.join(),
-    );
+    await eventually(async () => assert.notDeepEqual(await keyTexts(section), before));
     const rows = await matrix(page, section);
     const trained = await matrix(page, train);
     assert.deepEqual(rows, trained);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest, withModules } from './helpers/demo.mjs';
-import { atSection, eventually, openTable } from './helpers/sections.mjs';
+import { atSection, eventually, hashOf, openTable } from './helpers/sections.mjs';
 
 const files = ['sections/sqrt-d/measure', 'parts/pace'];
 
@@ -108,13 +108,21 @@ browserTest('a link restores both sliders, the figures follow them, and the butt
     await section.getByRole('button', { name: 'Divide by √d' }).click();
     assert.deepEqual(await shown(), ['1024', '1 / √d']);
     assert.ok(Math.abs((await figure(0)) - 1) < 0.05);
-    assert.equal(new URL(page.url()).hash, '#sqrt-d?size=8&exponent=0.5');
+    assert.equal(await hashOf(page), '#sqrt-d?size=8&exponent=0.5');
     await section.locator('input[data-name="size"]').focus();
     await page.keyboard.press('Home');
-    assert.equal(new URL(page.url()).hash, '#sqrt-d?size=0&exponent=0.5');
+    assert.equal(await hashOf(page), '#sqrt-d?size=0&exponent=0.5');
     await section.locator('.body[data-drawn="4 0.5"]').waitFor();
-    const plot = section.getByRole('img', { name: /^Gradient of the logits/ });
+    // The line of what is set would lie on another, and is not named either.
+    const keys = () => section.locator('.plot-key:visible').allTextContents();
+    assert.deepEqual(await keys(), ['no scale', '1 / √d', 'no scale', '1 / √d']);
+    // Not of the section: it is looked for within the plot below.
+    const plot = page.getByRole('img', { name: /^Gradient of the logits/ });
     await eventually(async () => assert.match((await plot.getAttribute('aria-label')) ?? '', /no scale from \d/));
     assert.equal(await (await openTable(section.locator('.plot', { has: plot }))).count(), 9);
+    await section.locator('input[data-name="exponent"]').focus();
+    await page.keyboard.press('ArrowRight');
+    await section.locator('.body[data-drawn="4 0.55"]').waitFor();
+    assert.deepEqual(await keys(), ['no scale', '1 / √d', 'as set', 'no scale', '1 / √d', 'as set']);
   });
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { browserTest, withModules } from './helpers/demo.mjs';
-import { atSection } from './helpers/sections.mjs';
+import { atSection, hashOf } from './helpers/sections.mjs';
 
 const files = ['sections/tiles/example', 'sections/tiles/steps', 'sections/tiles/words'];
 
@@ -96,7 +96,7 @@ browserTest('a link restores the step; buttons, slider and Play move it; the wor
     await page.keyboard.press('End');
     assert.match((await words.textContent()) ?? '', /^All tiles are done/);
     assert.ok(await section.getByRole('button', { name: 'Next' }).isDisabled());
-    assert.equal(new URL(page.url()).hash, '#tiles?step=13&seed=3&mask=upper-left');
+    assert.equal(await hashOf(page), '#tiles?step=13&seed=3&mask=upper-left');
 
     await page.keyboard.press('Home');
     await section.getByRole('button', { name: 'Play' }).click();

@@ -39,24 +39,24 @@ export const sections = [
     title: 'Map explorer',
     short: 'Map',
     lead:
-      'A map of 32 768 × 32 768 weights has a thousand million cells. Here it is, pooled, and any part of it down to the ' +
-      'single weight; the matrix itself is never stored. Look at the example, or bring your own tensors.',
+      'A map of 32 768 × 32 768 weights has a thousand million cells. Here it is pooled for the eye, and any part of it is ' +
+      'computed when you zoom in, down to the single weight. Slide to the right, or bring your own tensors.',
   },
   {
     name: 'positions',
     title: 'Where a token stands',
     short: 'Positions',
     lead:
-      'Attention by itself does not know the order of its tokens. Sines added to them say it, or rotations of query and key, ' +
-      'of which only the difference is left.',
+      'Attention by itself does not know the order of its tokens. Rotary embeddings turn query and key like the hands of clocks, ' +
+      'and only the angle between them counts; the first transformers added sines.',
   },
   {
     name: 'sentence',
     title: 'A sentence, word by word',
     short: 'Sentence',
     lead:
-      'The words of a sentence and what each of them looks at, as lines and as a matrix: of a head that was trained here, ' +
-      'of questions to something else, of a text that grows, or of your own tensors.',
+      'What each word looks at, as lines and as a matrix. The weights are those of a head that was trained in this page, ' +
+      'or of your own tensors. Choose a word on the left.',
   },
   {
     name: 'race',

@@ -48,7 +48,7 @@ export async function openTable(plot) {
  * @returns {Promise<Result>}
  */
 export async function eventually(check) {
-  for (let left = 200; ; left--) {
+  for (let left = 600; ; left--) {
     try {
       return await check();
     } catch (error) {
@@ -57,6 +57,43 @@ export async function eventually(check) {
     }
   }
 }
+
+/**
+ * The address's hash as the page has it: Playwright's page.url() hears of a change later.
+ * @param {import('playwright-core').Page} page
+ */
+export const hashOf = (page) => page.evaluate(() => location.hash);
+
+/**
+ * A number as the page writes it.
+ * @param {string} text '−1 024', '2.2 × 10⁻⁴', '10⁶'
+ * @returns {number}
+ */
+export function numberIn(text) {
+  const plain = text
+    .replace(/\s/g, '')
+    .replace(/×?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/, (all, raised) => {
+      const power = [...raised].map((/** @type {string} */ sign) => (sign === '⁻' ? '-' : '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(sign)));
+      return `${all.startsWith('×') ? '' : '1'}e${power.join('')}`;
+    })
+    .replace('−', '-');
+  return Number(plain);
+}
+
+/**
+ * Waits until everything that a section draws in later frames is there: its maps and its plots.
+ * @param {import('playwright-core').Locator} section
+ */
+export const picturesOf = (section) =>
+  eventually(async () => {
+    const missing = await section.evaluate((node) =>
+      [...node.querySelectorAll('.map-stage, .plot-stage')]
+        .filter((stage) => /** @type {HTMLElement} */ (stage).checkVisibility())
+        .filter((stage) => !stage.querySelector('canvas[style*="width"], .uplot canvas'))
+        .map((stage) => stage.getAttribute('aria-label')),
+    );
+    assert.deepEqual(missing, []);
+  });
 
 /**
  * The file that a button saves.

@@ -53,6 +53,7 @@ const textOf = (value) => (typeof value === 'boolean' ? (value ? '1' : '0') : St
  * @property {Values<S>} values now
  * @property {(some: Partial<Values<S>>) => void} set as if the visitor had; calls onChange
  * @property {Record<keyof S, HTMLInputElement | HTMLSelectElement>} inputs
+ * @property {(name: keyof S, isOffered: boolean) => void} offer takes away what has no effect now, and brings it back
  */
 
 /**
@@ -70,14 +71,19 @@ export function controls(specs, state, onChange, legend = 'Settings') {
   const inputs = {};
   /** @type {Record<string, (value: any) => void>} */
   const setters = {};
+  /** @type {any} */
+  const fields = {};
   for (const [name, spec] of Object.entries(specs)) {
     const { field, input, write } = makers[spec.kind](/** @type {any} */ (spec), freshId(`${state.name}-${name}`));
     input.dataset.name = name;
     inputs[name] = input;
     setters[name] = write;
+    fields[name] = field;
     element.append(field);
   }
-  const own = { element, inputs, values: readValues(specs, state.read()), set };
+  const offer = (/** @type {keyof S} */ name, /** @type {boolean} */ isOffered) =>
+    void (fields[name].hidden = inputs[name].disabled = !isOffered);
+  const own = { element, inputs, values: readValues(specs, state.read()), set, offer };
   const write = () => {
     for (const name of Object.keys(specs)) setters[name](own.values[name]);
   };

@@ -52,15 +52,26 @@ export function power(error) {
 }
 
 /**
+ * So many digits behind the point, with a minus sign where a program writes a hyphen, and none at a zero.
+ * @param {number} number
+ * @param {number} digits
+ */
+export const fixed = (number, digits) => signed(number.toFixed(digits)).replace(/^−([0.]+)$/, '$1');
+
+/** @param {string} text */
+const signed = (text) => text.replace('-', '−');
+
+/**
  * Three digits of any number.
  * @param {number} value
- * @returns {string} 0.123, 1.5e-7, 1 024
+ * @returns {string} 0.123, −3, 1.5 × 10⁻⁷, 10⁶, 1 024
  */
 export function shortNumber(value) {
   const magnitude = Math.abs(value);
   if (value === 0) return '0';
-  if (magnitude >= 1000 && magnitude < 1e6) return value < 0 ? `-${whole(magnitude)}` : whole(value);
-  return magnitude >= 0.001 && magnitude < 1e6 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
+  if (magnitude >= 1000 && magnitude < 1e6) return `${value < 0 ? '−' : ''}${whole(magnitude)}`;
+  if (magnitude >= 0.001 && magnitude < 1e6) return signed(String(Number(value.toPrecision(3))));
+  return signed(power(value)).replace('1.0\u00a0×\u00a0', '');
 }
 
 /**
@@ -69,4 +80,4 @@ export function shortNumber(value) {
  * @returns {string} 0.12, 3, 17
  */
 export const cellText = (value) =>
-  Number.isInteger(value) ? String(value) : value.toFixed(Math.abs(value) < 10 ? 2 : 0);
+  Number.isInteger(value) ? signed(String(value)) : fixed(value, Math.abs(value) < 10 ? 2 : 0);

@@ -1,7 +1,7 @@
 // Draws the cells of a map and the numbers along its sides.
 
-import { isDark, themeColour } from './dom.js';
-import { colourAt, currentPalette } from './palette.js';
+import { themeColour } from './dom.js';
+import { colourAt, currentPalette, textOn } from './palette.js';
 import { tickStep } from './heat-map-view.js';
 
 const font = '12px system-ui, sans-serif';
@@ -129,7 +129,7 @@ function drawMasked(canvas, { map, view, cellWidth, cellHeight }) {
  * @param {Drawing} drawing
  */
 function drawTexts(canvas, { map, view, place, cellWidth, cellHeight, cellText }) {
-  const dark = isDark();
+  const palette = currentPalette();
   canvas.font = font;
   canvas.textAlign = 'center';
   canvas.textBaseline = 'middle';
@@ -137,8 +137,7 @@ function drawTexts(canvas, { map, view, place, cellWidth, cellHeight, cellText }
     for (let j = view.column; j < view.column + view.columns; j++) {
       const at = i * map.columns + j;
       if (map.masked?.[at]) continue;
-      // Dark on light, light on dark, whichever end of the palette the cell is near.
-      canvas.fillStyle = place(i, map.values[at]) > 0.5 === dark ? '#000' : '#fff';
+      canvas.fillStyle = textOn(colourAt(palette, place(i, map.values[at])));
       const x = (j - view.column + 0.5) * cellWidth;
       canvas.fillText(cellText(map.values[at]), x, (i - view.row + 0.5) * cellHeight, cellWidth - 4);
     }

@@ -254,13 +254,21 @@ export class HeatMap {
     return make(
       'div',
       { class: 'map-tools', role: 'group', 'aria-label': `Tools of the map: ${label}` },
-      make('label', { hidden: scales.length < 2 }, make('span', {}, 'Scale '), this.#scale),
-      button('−', 'Zoom out', () => this.zoom(1 / 2)),
-      button('+', 'Zoom in', () => this.zoom(2)),
-      button('All', 'Show all', () => this.zoom(0)),
-      table,
-      button('PNG', 'Save as PNG', () => void downloadPng(this.#canvas, file)),
-      button('CSV', 'Save the cells in view as CSV', () => downloadCsv(this.csv(), file)),
+      make('label', { hidden: scales.length < 2 }, 'Scale ', this.#scale),
+      make(
+        'span',
+        {},
+        button('−', 'Zoom out', () => this.zoom(1 / 2)),
+        button('+', 'Zoom in', () => this.zoom(2)),
+        button('All', 'Show all', () => this.zoom(0)),
+      ),
+      make(
+        'span',
+        {},
+        table,
+        button('PNG', 'Save as PNG', () => void downloadPng(this.#canvas, file)),
+        button('CSV', 'Save the cells in view as CSV', () => downloadCsv(this.csv(), file)),
+      ),
     );
   }
 

@@ -36,6 +36,8 @@ export class LinePlot {
   #plot;
   /** @type {(number | null)[][]} */
   #data = [[]];
+  /** What each line looks like. @type {HTMLElement[]} */
+  #keys;
 
   /** @param {LinePlotOptions} options */
   constructor(options) {
@@ -45,14 +47,14 @@ export class LinePlot {
       document.head.append(make('link', { rel: 'stylesheet', href: styles }));
     this.#details = make('details', {}, make('summary', {}, 'The numbers'));
     this.#details.addEventListener('toggle', () => this.#fillTable());
-    const keys = options.series.map(({ name, colour = 'ours', dash }) =>
+    this.#keys = options.series.map(({ name, colour = 'ours', dash }) =>
       make('li', { class: `plot-key ${colour}${dash ? ' dashed' : ''}` }, name),
     );
     this.element = make(
       'figure',
       { class: 'plot' },
       make('figcaption', {}, options.label),
-      ...(keys.length > 1 ? [make('ul', { class: 'plot-keys' }, ...keys)] : []),
+      ...(this.#keys.length > 1 ? [make('ul', { class: 'plot-keys' }, ...this.#keys)] : []),
       this.#stage,
       this.#details,
     );
@@ -69,6 +71,7 @@ export class LinePlot {
     const { label, series, format } = this.#options;
     const last = series.map(({ name }, k) => {
       const numbers = this.#data[k + 1].filter((number) => number !== null);
+      this.#keys[k].hidden = numbers.length === 0;
       return numbers.length ? `${name} from ${format(numbers[0])} to ${format(numbers[numbers.length - 1])}` : name;
     });
     this.#stage.setAttribute('aria-label', `${label}: ${last.join('; ')}. The numbers are in the table below.`);
@@ -86,11 +89,13 @@ export class LinePlot {
     if (width === 0 || this.#data.length === 1) return;
     this.#plot?.destroy();
     const { x, y, series, height, format } = this.#options;
-    const axis = (/** @type {string} */ label) => ({
+    /** Nine lines to each power of ten hide what is drawn over them. @param {unknown} _plot @param {number[]} at */
+    const powersOnly = (_plot, at) => at.map((value) => (Number.isInteger(Math.log10(value)) ? value : null));
+    const axis = (/** @type {string} */ label, /** @type {2 | 10 | undefined} */ log) => ({
       label,
       stroke: themeColour('soft'),
-      grid: { stroke: themeColour('line'), width: 1 },
-      ticks: { stroke: themeColour('line'), width: 1 },
+      grid: { stroke: themeColour('line'), width: 1, ...(log === 10 && { filter: powersOnly }) },
+      ticks: { stroke: themeColour('line'), width: 1, ...(log === 10 && { filter: powersOnly }) },
       font: '12px system-ui, sans-serif',
       labelFont: '12px system-ui, sans-serif',
       labelSize: 20,
@@ -116,8 +121,8 @@ export class LinePlot {
           y: { ...scale(y.log), ...(yRange && { range: yRange }) },
         },
         axes: [
-          { ...axis(x.label), values: number, size: 34 },
-          { ...axis(y.label), values: number, size: 58 },
+          { ...axis(x.label, x.log), values: number, size: 34 },
+          { ...axis(y.label, y.log), values: number, size: 58 },
         ],
         series: [
           {},

@@ -58,6 +58,18 @@ export function colourAt(palette, place) {
   return palette.subarray(step, step + 4);
 }
 
+/** Of sRGB, with a part that is linear near zero. @param {number} byte */
+const linearOf = (byte) => (byte <= 10 ? byte / 3294.6 : ((byte / 255 + 0.055) / 1.055) ** 2.4);
+
+/**
+ * @param {ArrayLike<number>} colour red, green, blue
+ * @returns {'#000' | '#fff'} whichever has the higher contrast (WCAG 2) to it: 4.58 at least
+ */
+export function textOn(colour) {
+  const luminance = 0.2126 * linearOf(colour[0]) + 0.7152 * linearOf(colour[1]) + 0.0722 * linearOf(colour[2]);
+  return (luminance + 0.05) ** 2 > 0.05 * 1.05 ? '#000' : '#fff';
+}
+
 /** @type {{ dark: boolean, palette: Uint8ClampedArray } | undefined} */
 let kept;
 

@@ -25,7 +25,11 @@ export function codeBlock(name, title) {
     make('pre', { tabindex: 0, 'aria-labelledby': id, role: 'group' }, code),
   );
   const show = (/** @type {string} */ text) => {
-    code.textContent = text.trim();
+    // An element for each line: a long one goes on below itself, moved in.
+    const lines = text.trim().split('\n');
+    code.replaceChildren(
+      ...lines.map((line, i) => make('span', { class: 'line' }, i < lines.length - 1 ? `${line}\n` : line)),
+    );
     element.hidden = false;
   };
   return { element, show };

@@ -73,8 +73,8 @@ function placeSection({ name, title, lead }, number, state) {
   const code = codeBlock(name, title);
   const link = make(
     'button',
-    { type: 'button', class: 'quiet', 'aria-label': `Link to ${title} as it is set` },
-    'Link',
+    { type: 'button', class: 'quiet', 'aria-label': `Copy link to ${title} as it is set` },
+    'Copy link',
   );
   link.addEventListener('click', async () => {
     const address = state.link();

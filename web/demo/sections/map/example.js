@@ -7,6 +7,14 @@ export const headDim = 32;
 /** By their numbers. */
 export const headNames = ['Neighbours', 'Documents', 'Anchors', 'Repeats'];
 
+/** What there is to see, in their order. */
+export const headWords = [
+  'Each token looks at those just before it, which gives a diagonal.',
+  'Several texts in one sequence: tokens look within their own, which gives blocks.',
+  'A few tokens at which all others look, which gives upright lines.',
+  'One passage comes three times: each copy looks back at the same place in those before it, which gives slanted lines.',
+];
+
 /**
  * @typedef {{ data: Float32Array, shape: [number, number], dtype: 'float32' }} Matrix
  * @typedef {{ query: Matrix, key: Matrix }} Head

@@ -11,7 +11,7 @@ import { statusLine } from '../../parts/status.js';
 import { tensorPicker } from '../../parts/tensor-picker.js';
 import { poolThreads } from '../../scaffold/instances.js';
 import { codeFor } from './code.js';
-import { headNames, makeHead } from './example.js';
+import { headNames, headWords, makeHead } from './example.js';
 import { svgOf } from './picture.js';
 import { RegionMap } from './region-map.js';
 import { readRegion, regionTexts, specs, tokensOf } from './state.js';
@@ -60,8 +60,10 @@ export async function mount(root, context) {
   });
   const progress = make('progress', { max: 1, value: 0, 'aria-label': 'Progress of the map' });
   const { element: status, say } = statusLine();
-  const stop = make('button', { type: 'button', disabled: true, onclick: () => running?.abort() }, 'Stop');
-  const words = make('p', { class: 'note cells' });
+  const abort = () => running?.abort();
+  const stop = make('button', { type: 'button', class: 'quiet', disabled: true, onclick: abort }, 'Stop');
+  const words = make('p', { class: 'cells' });
+  const seen = make('p', {});
   const map = new RegionMap({ label: 'Weights, query by key', file: 'attention-map' }, closer, pan);
   const strip = new LinePlot({
     label: 'What each key receives from all queries',
@@ -87,32 +89,50 @@ export async function mount(root, context) {
       { class: 'card' },
       form.element,
       picker.element,
-      make('div', { class: 'doing' }, progress, status),
-      make('div', { class: 'buttons' }, stop),
+      make('div', { class: 'doing' }, progress, make('div', { class: 'title-row' }, status, stop)),
     ),
     make(
       'div',
-      {},
-      words,
-      map.element,
+      { class: 'view' },
       make(
         'div',
-        { class: 'map-tools', role: 'group', 'aria-label': 'Move the part that is shown, and save it' },
-        move('←', 'Earlier keys', 0, -1),
-        move('→', 'Later keys', 0, 1),
-        move('↑', 'Earlier queries', -1, 0),
-        move('↓', 'Later queries', 1, 0),
-        save('SVG', () => file(svgOf(map.map, map.scale, title), 'image/svg+xml', 'svg')),
-        save('JSON', () => file(map.json({ title, pool: form.values.kind }), 'application/json', 'json')),
+        {},
+        map.element,
+        make(
+          'div',
+          { class: 'map-tools', role: 'group', 'aria-label': 'Move the part that is shown, and save it' },
+          make(
+            'span',
+            {},
+            move('←', 'Earlier keys', 0, -1),
+            move('→', 'Later keys', 0, 1),
+            move('↑', 'Earlier queries', -1, 0),
+            move('↓', 'Later queries', 1, 0),
+          ),
+          make(
+            'span',
+            {},
+            save('SVG', () => file(svgOf(map.map, map.scale, title), 'image/svg+xml', 'svg')),
+            save('JSON', () => file(map.json({ title, pool: form.values.kind }), 'application/json', 'json')),
+          ),
+        ),
+      ),
+      make(
+        'div',
+        {},
+        make('h3', {}, 'What there is to see'),
+        seen,
+        words,
+        make(
+          'p',
+          { class: 'note' },
+          'Choose a cell, and + computes what is around it anew, twice as fine; arrow keys and buttons move on. ' +
+            'A weight is exp(score − log-sum-exp of its row): with that one number kept for each row, any part of the matrix can be ' +
+            'computed alone, at the cost of that part, and the whole is never there.',
+        ),
       ),
     ),
     strip.element,
-    make(
-      'p',
-      { class: 'note' },
-      'A weight is exp(score − log-sum-exp of its row). With one number kept for each row, any part of the matrix can be computed alone, ' +
-        'at the cost of that part; the matrix is never there as a whole. Plus and minus zoom around the cell in the frame; beyond a side the arrow keys move on.',
-    ),
   );
 
   /** @returns {Promise<Parameters<typeof prepare>[1]>} */
@@ -137,8 +157,8 @@ export async function mount(root, context) {
     const { signal } = controller;
     const { source, causal } = form.values;
     const kind = /** @type {'mean' | 'max'} */ (form.values.kind);
-    for (const name of /** @type {const} */ (['tokens', 'head'])) form.inputs[name].disabled = source === 'file';
-    form.inputs.align.disabled = source !== 'file' || !causal;
+    for (const name of /** @type {const} */ (['tokens', 'head'])) form.offer(name, source === 'example');
+    form.offer('align', source === 'file' && causal);
     stop.disabled = false;
     const started = performance.now();
     const course = { signal, onProgress: (/** @type {number} */ fraction) => void (progress.value = fraction) };
@@ -161,6 +181,7 @@ export async function mount(root, context) {
       strip.show(keys, sums);
       const size = prepared.query.shape[1];
       context.showCode(codeFor({ tokens: rows, size, causal, kind, row: shown.row, column: shown.column }));
+      seen.textContent = source === 'example' ? headWords[Number(form.values.head)] : title;
       words.textContent = describe(cells, kind);
       root.dataset.drawn = `${wanted} ${JSON.stringify(shown)} ${kind}`;
       say(`${title}: ${whole(rows)} queries × ${whole(columns)} keys, in ${whole(performance.now() - started)} ms.`);

@@ -51,7 +51,7 @@ export async function mount(root, context) {
   const output = new HeatMap({
     label: 'Output, without its signs',
     file: 'mask-output',
-    height: 300,
+    height: 180,
     scales: ['linear'],
     rowTick,
     rowName,
@@ -62,13 +62,26 @@ export async function mount(root, context) {
   const tools = makeTools();
   root.append(
     make('div', { class: 'card' }, tools.presets, form.element, words),
-    make('div', { class: 'lab-map' }, make('h3', {}, 'Weights'), tools.pens, map.element),
-    numbers.element,
     make(
       'div',
-      { class: 'two' },
-      make('div', {}, make('h3', {}, 'What is computed, by tiles'), tiles.element),
-      make('div', {}, make('h3', {}, 'Output: empty rows are zero'), output.element),
+      { class: 'lab' },
+      make(
+        'div',
+        { class: 'lab-map' },
+        make('h3', {}, 'Weights'),
+        tools.pens,
+        make('p', { class: 'note' }, 'A pen changes cells: drag it over the map, or press Space on a cell.'),
+        map.element,
+      ),
+      make(
+        'div',
+        {},
+        numbers.element,
+        make('h3', {}, 'What is computed, by tiles'),
+        tiles.element,
+        make('h3', {}, 'Output: empty rows are zero'),
+        output.element,
+      ),
     ),
     make(
       'p',
@@ -98,7 +111,7 @@ export async function mount(root, context) {
       make('div', { class: 'buttons', role: 'group', 'aria-label': label }, ...buttons);
     return {
       presets: group('Begin from', chosen),
-      pens: group('Pen: drag over the map, or press Space on a cell', [...penButtons, erase]),
+      pens: group('Pen', [...penButtons, erase]),
     };
   }
 
@@ -152,7 +165,7 @@ export async function mount(root, context) {
    */
   function show({ rows, columns }, { weights, out, masked, emptyRows, wrong, stats, tiles: { shares, ...size } }) {
     empty = new Set(emptyRows);
-    /** @type {HTMLElement} */ (form.inputs.image.parentElement).hidden = form.values.pattern !== 'swin';
+    form.offer('image', form.values.pattern === 'swin');
     map.show({ rows, columns, values: weights, masked });
     tiles.show({
       ...size,

@@ -20,7 +20,7 @@ const patterns = /** @type {const} */ ([
   ['prefix', 'prefix that all may see'],
   ['longformer', 'Longformer'],
   ['bigbird', 'BigBird'],
-  ['swin', 'Swin: shifted windows of an image'],
+  ['swin', 'Swin: shifted windows'],
 ]);
 
 /** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
@@ -59,7 +59,7 @@ export const specs = {
   },
   real: {
     kind: 'range',
-    label: 'Keys that are no padding',
+    label: 'Keys before the padding',
     min: 0,
     max: 100,
     step: 5,

@@ -69,7 +69,7 @@ const specs = {
   },
   order: {
     kind: 'choice',
-    label: 'Sinusoid',
+    label: 'Sinusoid, at the end',
     initial: 'interleaved',
     options: [
       ['interleaved', 'sine, cosine, sine, …'],
@@ -89,10 +89,11 @@ export async function mount(root, context) {
   const dials = makeDials();
   const words = make('p', { class: 'status', role: 'status' });
   const products = figures(['query · key', 'both 1 000 tokens further']);
+  const both = make('button', { type: 'button', class: 'quiet', onclick: moveBoth }, 'Move both on by one');
   const distance = new LinePlot({
     label: `query · key of a vector with itself, by distance (${curveDim} columns)`,
     x: { label: 'distance in tokens' },
-    y: { label: 'share', range: [-1, 2] },
+    y: { label: 'share of q · q', range: [-1, 2] },
     series: [
       { name: 'as trained', colour: 'plain', dash: [6, 4] },
       { name: 'stretched', colour: 'ours' },
@@ -128,13 +129,39 @@ export async function mount(root, context) {
         make('li', { class: 'plot-key' }, 'query, ends in a dot'),
         make('li', { class: 'plot-key plain' }, 'key, ends in a square'),
       ),
-      dials.element,
+      make(
+        'div',
+        { class: 'two' },
+        dials.element,
+        make('div', {}, products.element, words, make('div', { class: 'buttons' }, both)),
+      ),
     ),
-    products.element,
-    words,
+    make(
+      'p',
+      {},
+      `A model knows the angles of the ${whole(trained)} tokens that it was trained on. To read longer texts, its hands are slowed: ` +
+        'linear scaling slows all of them, YaRN only those that would come to angles that are new, so that near words stay as they were.',
+    ),
     make('div', { class: 'two' }, distance.element, waves.element),
-    make('div', {}, make('h3', {}, 'The sinusoid of the first transformers'), map.element),
+    make(
+      'div',
+      {},
+      make('h3', {}, 'The sinusoid of the first transformers'),
+      make(
+        'p',
+        { class: 'note' },
+        'Each column is a wave, longer to the right. A row is added to the token at its position.',
+      ),
+      map.element,
+    ),
   );
+
+  function moveBoth() {
+    const { query, key } = form.values;
+    const isEnd = Math.max(query, key) >= specs.query.max;
+    const by = isEnd ? -Math.min(query, key) : 1;
+    form.set({ query: query + by, key: key + by });
+  }
 
   let turn = 0;
   async function refresh() {

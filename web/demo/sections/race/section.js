@@ -47,11 +47,11 @@ export async function mount(root, context) {
   const status = make('p', { class: 'status', role: 'status' });
   const rows = methods.map(({ name, title, what }) => {
     const bar = () => make('span', { class: 'bar', 'aria-hidden': 'true' });
-    const cell = (/** @type {string} */ kind) => {
+    const cell = (/** @type {string} */ kind, /** @type {string} */ label) => {
       const [output, strip] = [make('output', { 'data-kind': kind }, '–'), bar()];
-      return { output, strip, element: make('td', { role: 'cell' }, output, strip) };
+      return { output, strip, element: make('td', { role: 'cell', 'data-label': label }, output, strip) };
     };
-    const cells = { time: cell('time'), bytes: cell('bytes'), recall: cell('recall') };
+    const cells = { time: cell('time', 'Time'), bytes: cell('bytes', 'Memory'), recall: cell('recall', 'Recall') };
     const head = make(
       'th',
       { scope: 'row', role: 'rowheader' },
@@ -195,6 +195,6 @@ export async function mount(root, context) {
     );
   }
 
-  status.textContent = `Race runs ${methods.length} methods one after the other.`;
+  status.textContent = `Race runs ${methods.length} methods one after the other, for some seconds.`;
   change();
 }

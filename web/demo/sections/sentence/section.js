@@ -10,7 +10,7 @@ import { onTensors } from '../../parts/tensor-store.js';
 import { poolThreads } from '../../scaffold/instances.js';
 import { codeFor } from './code.js';
 import { makeLines } from './lines.js';
-import { crossed, handedOver, ownSentence, wordsOf } from './sources.js';
+import { crossed, handedOver, ownSentence, sourceWords, wordsOf } from './sources.js';
 import { decodedRows, fromRows, mostWords, promptLength, wholeWeights } from './weights.js';
 
 /** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
@@ -20,8 +20,8 @@ const specs = {
     label: 'Words',
     initial: 'self',
     options: [
-      ['self', 'a sentence of the trained head'],
-      ['cross', 'cross-attention: questions to pairs'],
+      ['self', 'a trained head’s sentence'],
+      ['cross', 'cross-attention'],
       ['decode', 'decoding, token by token'],
       ['file', 'your own tensors'],
     ],
@@ -62,6 +62,7 @@ export async function mount(root, context) {
     'Next token',
   );
   const { element: status, say } = statusLine();
+  const about = make('p', { class: 'note about' });
   const lines = makeLines((query) => form.set({ query }));
   const map = new HeatMap({
     label: 'Weights, each row a query',
@@ -79,6 +80,7 @@ export async function mount(root, context) {
       make('div', { class: 'buttons' }, nextToken),
       picker.element,
       texts,
+      about,
       status,
     ),
     make(
@@ -123,8 +125,10 @@ export async function mount(root, context) {
     nextToken.hidden = source !== 'decode';
     nextToken.disabled = tokens >= specs.tokens.max;
     picker.element.hidden = texts.hidden = source !== 'file';
-    form.inputs.tokens.disabled = source !== 'decode';
-    form.inputs.causal.disabled = source !== 'file';
+    about.textContent = sourceWords[source];
+    form.offer('tokens', source === 'decode');
+    form.offer('query', source !== 'decode');
+    form.offer('causal', source === 'file');
     try {
       const given = await sentence(signal);
       signal.throwIfAborted();
@@ -145,7 +149,6 @@ export async function mount(root, context) {
     // While decoding, the newest token is the one that looks.
     const query = form.values.source === 'decode' ? last : Math.min(form.values.query, last);
     form.inputs.query.setAttribute('max', String(last));
-    form.inputs.query.disabled = form.values.source === 'decode';
     map.show({ ...shown, range: [0, 1] });
     map.focusCell(query, map.focus.column);
     lines.show(shown, queryWords, keyWords, query);

@@ -26,6 +26,16 @@ export const questions = 4;
  * @property {number} offset key at which query 0 stands
  */
 
+/** What there is to see, by where the words come from. @type {Record<string, string>} */
+export const sourceWords = {
+  self: 'Each “E=red” tells the colour of a letter, each “C?” asks for one. Nobody told the head where to look: it has learned that a question must look at its letter.',
+  cross:
+    'The questions are the queries and the statements the keys: two sequences of two lengths, of which nothing is masked.',
+  decode:
+    'Another head, which has learned to look at the word before. Each new word adds one row and one column; the rows above never change.',
+  file: 'Words for your own tensors are written below; without them there are numbers.',
+};
+
 /** Those that were trained here. @type {Map<string, Model>} */
 const trained = new Map();
 

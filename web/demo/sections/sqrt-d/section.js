@@ -63,7 +63,7 @@ export async function mount(root, context) {
   const series = lines.map((name, k) => ({ name, ...looks[k] }));
   const x = { label: 'head size d', log: /** @type {const} */ (2) };
   const gradients = new LinePlot({
-    label: 'Gradient of the logits of the middle query',
+    label: 'Gradient of the logits, median of the queries',
     x,
     y: { label: 'length', log: 10 },
     series,
@@ -134,8 +134,8 @@ export async function mount(root, context) {
     const texts = /** @type {const} */ ([
       [deviation, `standard deviation; √d × scale = ${shortNumber(Math.sqrt(headDim) * scaleOf(headDim, exponent))}`],
       [entropy, `nats, of at most ln ${sizes.keys} = ${shortNumber(most)}; mean of all queries`],
-      [largest, `of a query, which has 1 to give away; mean of all queries`],
-      [gradient, `length, of the middle query; with 1 / √d it is ${shortNumber(reference)}`],
+      [largest, `of the 1 that a query gives away; mean of all queries`],
+      [gradient, `length, median of all queries; with 1 / √d it is ${shortNumber(reference)}`],
     ]);
     texts.forEach(([number, note], k) => numbers.show(k, shortNumber(number), number, note));
     const share = gradient / reference;
@@ -143,7 +143,7 @@ export async function mount(root, context) {
       exponent === 0.5
         ? `With 1 / √${headDim} the logits have a spread near 1 whatever d is: the weights stay soft, and the gradient gets through.`
         : exponent < 0.5
-          ? `The softmax saturates: one key takes ${Math.round(100 * largest)} % on average, and ${shortNumber(100 * share)} % of the gradient is left to the middle query.`
+          ? `The softmax saturates: one key takes ${Math.round(100 * largest)} % on average, and the gradient shrinks to ${shortNumber(100 * share)} % of what it is with 1 / √d.`
           : `The logits are squeezed together: every key gets nearly the same, and content hardly counts.`;
     const { middles, counts } = histogram(logits, bins);
     bars.show(middles, counts);

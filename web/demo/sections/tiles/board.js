@@ -1,6 +1,7 @@
 // The scores as they come and go, and what is kept of each query.
 
 import { make } from '../../parts/dom.js';
+import { fixed } from '../../parts/format.js';
 import { sizes } from './example.js';
 import { digits } from './words.js';
 
@@ -64,8 +65,7 @@ function showCell(cell, at, { kind, tile, cells }, tiles) {
         ? 'gone'
         : 'coming';
   cell.dataset.state = state;
-  cell.textContent =
-    isHere && !Number.isNaN(number) ? number.toFixed(1).replace('-', '−') : state === 'gone' ? '·' : '';
+  cell.textContent = isHere && !Number.isNaN(number) ? fixed(number, 1) : state === 'gone' ? '·' : '';
 }
 
 function makeKept() {

@@ -3,7 +3,7 @@
 import { controls } from '../../parts/controls.js';
 import { dataTable } from '../../parts/data-table.js';
 import { make } from '../../parts/dom.js';
-import { power } from '../../parts/format.js';
+import { fixed, power } from '../../parts/format.js';
 import { HeatMap } from '../../parts/heat-map.js';
 import { makeBoard } from './board.js';
 import { codeFor, makeExample, sizes } from './example.js';
@@ -15,7 +15,8 @@ const pause = 1600;
 
 /** @satisfies {Record<string, import('../../parts/controls.js').Spec>} */
 const specs = {
-  step: { kind: 'range', label: 'Step', min: 0, max: mostSteps - 1, initial: 0 },
+  // The first one at which a maximum rises: what the section is about.
+  step: { kind: 'range', label: 'Step', min: 0, max: mostSteps - 1, initial: 5 },
   seed: { kind: 'range', label: 'Numbers, by their seed', min: 1, max: 20, initial: 7 },
   mask: {
     kind: 'choice',
@@ -58,6 +59,12 @@ export async function mount(root, context) {
   root.append(
     make('div', { class: 'card' }, form.element, make('div', { class: 'buttons' }, previous, play, next), words),
     make('div', { class: 'tables' }, board, kept),
+    make(
+      'p',
+      { class: 'note' },
+      'In colour: the tile that is worked on, the only scores that exist. A dot: computed, used, forgotten. Hatched: masked. ' +
+        'Underlined: changed by this step.',
+    ),
     reason,
     end,
   );
@@ -131,7 +138,7 @@ function showEnd({ example, steps }, map, proof) {
     row.out.forEach((number, d) => (worst = Math.max(worst, Math.abs(number - example.out[i * valueDim + d])))),
   );
   const plain = plainOutputs(example);
-  const long = (/** @type {Iterable<number>} */ numbers) => [...numbers].map((number) => number.toFixed(6)).join(', ');
+  const long = (/** @type {Iterable<number>} */ numbers) => [...numbers].map((number) => fixed(number, 6)).join(', ');
   proof.replaceChildren(
     make(
       'p',

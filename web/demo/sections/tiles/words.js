@@ -1,10 +1,10 @@
 // Each step in words.
 
+import { fixed } from '../../parts/format.js';
 import { sizes } from './example.js';
 
 /** @param {number} number */
-export const digits = (number) =>
-  number === -Infinity ? '−∞' : (Object.is(number, -0) ? 0 : number).toFixed(2).replace('-', '−');
+export const digits = (number) => (number === -Infinity ? '−∞' : fixed(number, 2));
 
 /**
  * @param {readonly import('./steps.js').Step[]} steps

@@ -124,7 +124,7 @@ export async function mount(root, context) {
     shown = sequences(name, shownSeed)();
     curve = { steps: [], losses: [], every: 1 };
     last = null;
-    status.textContent = `${tasks[name].title}. Start trains the head in this page.`;
+    status.textContent = `${tasks[name].words} Start trains the head in this page.`;
     show();
   }
 

@@ -30,6 +30,7 @@ export const positionDim = 16;
 /**
  * @typedef {object} Task
  * @property {string} title
+ * @property {string} words what is asked
  * @property {number} tokenDim columns of a token's features
  * @property {string[]} classes
  * @property {(next: () => number) => Sequence} draw
@@ -39,6 +40,7 @@ export const positionDim = 16;
 export const tasks = {
   previous: {
     title: 'Name the token before',
+    words: 'Each word has to name the one before it.',
     tokenDim: vocabulary.length,
     classes: vocabulary,
     draw: (next) => {
@@ -52,7 +54,8 @@ export const tasks = {
     },
   },
   match: {
-    title: 'Name the colour of the same letter',
+    title: 'Name a letter’s colour',
+    words: 'Six letters with colours, “E=red”, then questions, “C?”: the answer is the colour of that letter.',
     tokenDim: letters.length + colours.length,
     classes: colours,
     draw: (next) => {

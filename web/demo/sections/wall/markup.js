@@ -25,7 +25,7 @@ export const markup = `
       </fieldset>
       <div class="buttons">
         <button id="run" type="submit" disabled>Run</button>
-        <button id="run-each" type="button" class="quiet" disabled>Each number of workers</button>
+        <button id="run-each" type="button" class="quiet" disabled>Compare workers</button>
       </div>
     </form>
     <div class="doing">
@@ -116,6 +116,7 @@ export const markup = `
   <div>
     <h3>This browser's engine</h3>
     <ul id="features" class="chips"></ul>
+    <p class="note">What is there decides the build that “auto” takes: the fastest one that runs here.</p>
   </div>
 
   <p class="note">
