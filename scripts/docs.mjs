@@ -1,6 +1,6 @@
 /** npm run docs: the API reference, out of the package's declarations, and the guides of web/docs, as pages in build/docs. */
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bootstrap, whileLocked } from './bootstrap.mjs';
 import { ensureTools } from './hosts/tools.mjs';
@@ -53,7 +53,14 @@ export async function writeDocs({ log = createLog() } = {}) {
     const options = join(settings, 'typedoc.json');
     writeFileSync(
       options,
-      JSON.stringify({ ...typedocOptions(tools, makers), entryPoints, tsconfig, out: pages, json }),
+      JSON.stringify({
+        ...typedocOptions(tools, makers),
+        ...writeGuides(settings),
+        entryPoints,
+        tsconfig,
+        out: pages,
+        json,
+      }),
     );
     log('writing build/docs');
     await run([process.execPath, join(tools, 'node_modules/typedoc/bin/typedoc'), '--options', options], {
@@ -91,15 +98,37 @@ function writeEntries(folder) {
   return { entryPoints, makers: taken.flatMap(([, names]) => names.split(', ')) };
 }
 
+/**
+ * Copies of the guides that say their titles where TypeDoc looks for them, in the order in which the first page has them.
+ * @param {string} folder
+ * @returns {{ readme: string, projectDocuments: string[] }} the first page, and the others
+ */
+function writeGuides(folder) {
+  const place = join(folder, 'guides');
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place);
+  const names = readdirSync(GUIDES).filter((name) => name.endsWith('.md'));
+  const [readme, ...others] = ['README.md', ...names.filter((name) => name !== 'README.md')].map((name) => {
+    const text = readFileSync(join(GUIDES, name), 'utf8');
+    const [heading, title] = /^# (.*)\n/.exec(text) ?? ['', name];
+    const file = join(place, name);
+    // The first page's title is the project's.
+    writeFileSync(
+      file,
+      name === 'README.md' ? text.slice(heading.length) : `---\ntitle: ${JSON.stringify(title)}\n---\n\n${text}`,
+    );
+    return { file, at: name };
+  });
+  const index = readFileSync(join(GUIDES, 'README.md'), 'utf8');
+  others.sort((a, b) => index.indexOf(`(${a.at})`) - index.indexOf(`(${b.at})`));
+  return { readme: readme.file, projectDocuments: others.map(({ file }) => file) };
+}
+
 /** @param {string} tools folder of TypeDoc @param {string[]} makers of masks */
 function typedocOptions(tools, makers) {
   return {
     plugin: [join(tools, 'node_modules/typedoc-plugin-missing-exports/index.js')],
     name: 'sdpa',
-    readme: join(GUIDES, 'README.md'),
-    projectDocuments: readdirSync(GUIDES)
-      .filter((name) => name.endsWith('.md') && name !== 'README.md')
-      .map((name) => join(GUIDES, name)),
     // Types that exported ones are made of.
     internalModule: 'other types',
     placeInternalsInOwningModule: false,

@@ -110,12 +110,13 @@ test('every option of attention() has its text', async () => {
 });
 
 test('every guide is a page', () => {
+  const first = readFileSync(join(docs.pages, 'index.html'), 'utf8');
   const guides = readdirSync(join(root, 'web/docs')).filter((name) => name.endsWith('.md') && name !== 'README.md');
   for (const name of guides) {
     const [, title] = /^# (.*)$/m.exec(readFileSync(join(root, 'web/docs', name), 'utf8')) ?? [];
     assert.ok(title, `${name} has no title`);
-    const page = join(docs.pages, 'documents', name.replace('.md', '.html'));
+    const page = join(docs.pages, 'documents', `${title.replaceAll(' ', '_')}.html`);
     assert.ok(existsSync(page) && readFileSync(page, 'utf8').includes(`>${title}<`), `${name} is no page`);
+    assert.ok(first.includes(`documents/${title.replaceAll(' ', '_')}.html`), `the first page has no link to ${name}`);
   }
-  assert.ok(existsSync(join(docs.pages, 'index.html')));
 });
