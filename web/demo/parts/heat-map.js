@@ -4,10 +4,11 @@ import { makeScale, scaleNames } from './colour-scale.js';
 import { dataTable, most as tableMost } from './data-table.js';
 import { freshId, make, onTheme } from './dom.js';
 import { cellText, shortNumber } from './format.js';
-import { csvText, downloadCsv, downloadPng } from './download.js';
+import { csvText } from './download.js';
 import { queueDrawing } from './draw-queue.js';
 import { drawMap, tickMargin } from './heat-map-draw.js';
 import { listenToKeys, listenToPointer } from './heat-map-input.js';
+import { mapTools } from './heat-map-tools.js';
 import { cellSize, reveal, zoom } from './heat-map-view.js';
 import { drawBar } from './palette.js';
 
@@ -89,7 +90,15 @@ export class HeatMap {
       ),
       make('p', { class: 'map-line' }, this.#readout, this.#said),
       make('p', { class: 'map-line note' }, this.#bar, this.#legend, this.#maskedKey),
-      this.#makeTools(),
+      mapTools(this, {
+        label: options.label,
+        file: options.file,
+        scales: this.#options.scales,
+        select: this.#scale,
+        canvas: this.#canvas,
+        table: this.#table,
+        fillTable: () => this.#fillTable(),
+      }),
       this.#table,
     );
     const focused = (/** @type {boolean} */ has) => () => {
@@ -237,39 +246,6 @@ export class HeatMap {
     this.#legend.textContent =
       this.scale === 'row' ? `least to largest of ${name}` : `${format(least)} to ${format(most)}, ${name}`;
     drawBar(this.#bar);
-  }
-
-  #makeTools() {
-    const { label, file, scales } = this.#options;
-    const button = (/** @type {string} */ text, /** @type {string} */ name, /** @type {() => void} */ onclick) =>
-      make('button', { type: 'button', class: 'quiet', 'aria-label': `${name}: ${label}`, onclick }, text);
-    const table = button('Table', 'Show as table', () => {
-      this.#table.hidden = !this.#table.hidden;
-      table.setAttribute('aria-expanded', String(!this.#table.hidden));
-      if (!this.#table.hidden) this.#fillTable();
-    });
-    table.setAttribute('aria-expanded', 'false');
-    this.#scale.append(...scales.map((name) => new Option(scaleNames[name], name)));
-    this.#scale.addEventListener('input', () => this.redraw());
-    return make(
-      'div',
-      { class: 'map-tools', role: 'group', 'aria-label': `Tools of the map: ${label}` },
-      make('label', { hidden: scales.length < 2 }, 'Scale ', this.#scale),
-      make(
-        'span',
-        {},
-        button('−', 'Zoom out', () => this.zoom(1 / 2)),
-        button('+', 'Zoom in', () => this.zoom(2)),
-        button('All', 'Show all', () => this.zoom(0)),
-      ),
-      make(
-        'span',
-        {},
-        table,
-        button('PNG', 'Save as PNG', () => void downloadPng(this.#canvas, file)),
-        button('CSV', 'Save the cells in view as CSV', () => downloadCsv(this.csv(), file)),
-      ),
-    );
   }
 
   #fillTable() {

@@ -59,7 +59,7 @@ export const specs = {
   },
   real: {
     kind: 'range',
-    label: 'Keys before the padding',
+    label: 'Keys that are real',
     min: 0,
     max: 100,
     step: 5,
