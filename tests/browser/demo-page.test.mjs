@@ -186,6 +186,8 @@ browserTest('the opening picture has the numbers and the scale of the wall, and 
   await withDemo({ context: { reducedMotion: 'reduce' } }, async ({ page, go, problems }) => {
     await go();
     await sectionReady(page, 'wall');
+    // The visitor asked for less movement.
+    assert.equal(await page.evaluate(() => document.getAnimations().length), 0);
     await page.getByRole('link', { name: 'Try it with 65\u202f536 tokens' }).click();
     await page.locator('#tokens-shown[data-value="65536"]').waitFor();
     const said = (await page.locator('.scale figcaption').innerText()).replace(/\s+/g, ' ');
