@@ -229,7 +229,7 @@ browserTest(
       await page.keyboard.press('Control+End');
       assert.equal(
         await section.locator('.map-readout').nth(1).textContent(),
-        'queries 192 to 255, keys 64 to 127: partial, 50.8 %',
+        'queries 192 to 255, keys 64 to 127: partial, 50.8\u00a0%',
       );
     });
   },

@@ -44,7 +44,7 @@ export async function mount(root, context) {
     scales: ['linear'],
     rowName: (i) => `queries ${span(i, map.map.rows)}`,
     columnName: (j) => `keys ${span(j, map.map.columns)}`,
-    format: (share) => (share === 1 ? 'full' : share === 0 ? 'skipped' : `partial, ${shortNumber(100 * share)} %`),
+    format: (share) => (share === 1 ? 'full' : share === 0 ? 'skipped' : `partial, ${shortNumber(100 * share)}\u00a0%`),
     cellText: (share) => (share === 1 ? 'full' : 'part'),
     maskedText: 'skipped',
   });

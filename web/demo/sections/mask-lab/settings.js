@@ -59,7 +59,7 @@ export const specs = {
   },
   real: {
     kind: 'range',
-    label: 'Keys that are real',
+    label: 'Real keys',
     min: 0,
     max: 100,
     step: 5,
