@@ -19,14 +19,30 @@ void run(const kernels::KernelTable& table, const AttentionTensors& tensors, con
   auto* memory = reinterpret_cast<float*>(workspace + plan.bounds_bytes);
   const std::size_t seqlen_q = tensors.query.extent(2);
   const std::size_t group = tensors.query.extent(1) / tensors.key.extent(1);
-  for (std::size_t b = 0; b < tensors.query.extent(0); ++b) {
+  const std::size_t batch = tensors.query.extent(0);
+  const std::size_t kv_heads = tensors.key.extent(1);
+  // Where the block behind one that has all rows of its heads is, if it has all rows of its own.
+  const auto behind = [&](Place at) {
+    at.h += at.heads;
+    if (at.h == (at.g + 1) * group) ++at.g;
+    if (at.g == kv_heads) at = {at.b + 1, 0, 0, 0, 0, at.rows};
+    at.heads = std::min(plan.heads_per_block, (at.g + 1) * group - at.h);
+    return at;
+  };
+  for (std::size_t b = 0; b < batch; ++b) {
     const RowRules rules(tensors, options, b);
-    for (std::size_t g = 0; g < tensors.key.extent(1); ++g) {
+    for (std::size_t g = 0; g < kv_heads; ++g) {
       for (std::size_t h = 0; h < group; h += plan.heads_per_block) {
         const std::size_t heads = std::min(plan.heads_per_block, group - h);
         for (std::size_t first = 0, rows = 0; first < seqlen_q; first += rows) {
           rows = plan.rows_at(first, seqlen_q);
-          table.attention_block(builder.build(rules, {b, g, g * group + h, heads, first, rows}), memory);
+          const Place at{b, g, g * group + h, heads, first, rows};
+          kernels::AttentionBlock block = builder.build(rules, at);
+          if (rows == seqlen_q) {
+            const Place next = behind(at);
+            if (next.b < batch) block.next = builder.next_at(next);
+          }
+          table.attention_block(block, memory);
         }
       }
     }

@@ -8,6 +8,10 @@ namespace {
 // The second-level cache of a core is smaller; what a core gets of the third is rarely more.
 constexpr double kCacheBytes = 8 << 20;
 
+// Keys and values of a head that are worth bringing in while the head before it is computed: they share the
+// second-level cache with that one's.
+constexpr std::size_t kNearBytes = 128 << 10;
+
 double bytes_of(const InputView& view) {
   double bytes = static_cast<double>(size_of(view.dtype()));
   for (std::size_t rank = 0; rank < 4; ++rank) bytes *= static_cast<double>(view.extent(rank));
@@ -70,6 +74,28 @@ kernels::AttentionBlock BlockBuilder::build(const RowRules& rules, const Place& 
   block.softcap = o_.softcap;
   block.streams = streams_;
   return block;
+}
+
+kernels::NextBlock BlockBuilder::next_at(const Place& at) const {
+  const auto [b, g, h, heads, first, rows] = at;
+  const std::size_t keys = t_.key.extent(2);
+  const std::size_t key_bytes = t_.key.extent(3) * size_of(t_.key.dtype());
+  const std::size_t value_bytes = t_.value.extent(3) * size_of(t_.value.dtype());
+  if (t_.map.pages != nullptr || t_.map.ring_size != 0 || keys * (key_bytes + value_bytes) > kNearBytes) return {};
+  const auto piece = [](const auto& view, const void* data, std::size_t n, std::size_t of_heads, std::size_t bytes) {
+    if (view.stride(2) != view.extent(3) || (of_heads > 1 && view.stride(1) != n * view.stride(2))) {
+      return kernels::NextBlock::Piece{};
+    }
+    const char* begin = static_cast<const char*>(data);
+    return kernels::NextBlock::Piece{begin, begin + of_heads * n * view.extent(3) * bytes};
+  };
+  const auto of_input = [&](const InputView& view, std::size_t head, std::size_t from, std::size_t n,
+                            std::size_t of_heads) {
+    return piece(view, rows_from(view, b, head, from), n, of_heads, size_of(view.dtype()));
+  };
+  return {{of_input(t_.query, h, first, rows, heads), of_input(t_.key, g, 0, keys, 1),
+           of_input(t_.value, g, 0, keys, 1),
+           piece(t_.out, t_.out.data_handle() + t_.out.offset(b, h, first, 0), rows, heads, sizeof(float))}};
 }
 
 void BlockBuilder::place_tensors(const Place& at, kernels::AttentionBlock& block) const {

@@ -32,6 +32,9 @@ class BlockBuilder {
   /// Good until the next one: the intervals are overwritten.
   kernels::AttentionBlock build(const RowRules& rules, const Place& at);
 
+  /// Of the block at a place, which is built next: operands that are one piece each, where keys and values are small.
+  kernels::NextBlock next_at(const Place& at) const;
+
  private:
   void place_tensors(const Place& at, kernels::AttentionBlock& block) const;
   void place_rows(const RowRules& rules, const Place& at, kernels::AttentionBlock& block);

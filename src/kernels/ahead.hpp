@@ -1,6 +1,6 @@
-// Rows that decode will read soon: it reads keys and values from memory once, and without a word ahead it computes and
-// waits in turns. Lines are touched in order, a few at a time between the steps of the products, since order is what a
-// machine's own prefetching recognises.
+// Rows that will be read soon. Decode reads keys and values from memory once, and so do small blocks one behind the
+// other, as windows are: without a word ahead they compute and wait in turns. Lines are touched in order, a few at a
+// time between the steps of the products, since order is what a machine's own prefetching recognises.
 #pragma once
 
 #include <cstddef>
@@ -63,11 +63,32 @@ struct KeyAndValueLines {
   }
 };
 
+/// The operands of the next block side by side: of each two lines at once, so that the machine has time to run ahead.
+class NextBlockLines {
+ public:
+  explicit NextBlockLines(const NextBlock& next) {
+    for (std::size_t k = 0; k < kOperands; ++k) {
+      const auto [begin, end] = next.operands[k];
+      operand_[k] = {reinterpret_cast<const float*>(begin), reinterpret_cast<const float*>(end)};
+    }
+  }
+
+  /// Between two register tiles.
+  SDPA_INLINE void touch() {
+    for (Lines& lines : operand_) lines.touch<2>();
+  }
+
+ private:
+  static constexpr std::size_t kOperands = 4;
+  Lines operand_[kOperands];
+};
+
 /// Keys behind those at hand, and values.
 struct KeysAndValuesAhead {
   RowsAhead key;
   RowsAhead value;
   KeyAndValueLines lines;
+  NextBlockLines* block = nullptr;  // of larger blocks
 
   /// The next runs where these are done with. Between register tiles: within one, a call would have all its sums stored
   /// and loaded again.
@@ -93,7 +114,7 @@ KeysAndValuesAhead ahead_of(const AttentionBlock& block, std::size_t first, std:
     if (in_place) return RowsAhead{&block, of_keys, first + behind, last};
     return RowsAhead{&block, of_keys, next_tile, last < next_tile + kBc ? last : next_tile + kBc};
   };
-  return {rows(true, keys_in_place, rows_at_once), rows(false, values_in_place, 0), {}};
+  return {rows(true, keys_in_place, rows_at_once), rows(false, values_in_place, 0), {}, nullptr};
 }
 
 }  // namespace sdpa::kernels

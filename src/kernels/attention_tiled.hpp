@@ -33,11 +33,12 @@ namespace sdpa::kernels {
 /// Steps 1 to 3 for every panel: weights of cells.seen in workspace.scores.
 template <class Arch>
 SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, const BlockRanges<Arch>& ranges,
-                              const InPlace& in_place, KeyRange tile, TileCells<Arch>& cells,
+                              const InPlace& in_place, KeyRange tile, TileCells<Arch>& cells, NextBlockLines* next,
                               const AttentionWorkspace<Arch>& workspace) {
   constexpr std::size_t kPanel = kNr * simd::kWidth<Arch>;
   const KeyRange seen = cells.seen;
   KeysAndValuesAhead ahead = ahead_of<Arch>(block, tile.begin + seen.begin, kMrSingle, in_place.keys, in_place.values);
+  ahead.block = next;
   bool scored = false;
   if constexpr (kStacksInPlace<Arch>) {
     scored = scores_in_place<Arch, simd::kWidth<Arch>>(block, in_place, mod.score_factor, tile.begin + seen.begin,
@@ -153,10 +154,11 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const At
   constexpr std::size_t kW = simd::kWidth<Arch>;
   const auto zero = simd::splat<Arch>(0.0F);
   const std::size_t whole = block.head_dim_v - block.head_dim_v % kW;
+  RowOffsets out_offsets(block, block.out_head_stride, block.out_stride);
   for (std::size_t r = 0; r < block.rows; ++r) {
     const float m = workspace.m[r];
     const float l = workspace.l[r];
-    float* to = block.out + block.row_offset(r, block.out_head_stride, block.out_stride);
+    float* to = block.out + out_offsets.take();
     const bool empty = m == kMasked && l == 0.0F;
     if (block.lse != nullptr) {
       block.lse[block.row_offset(r, block.lse_head_stride, block.lse_stride)] = log_sum_exp(m, l);
@@ -193,6 +195,7 @@ void attention_block(const AttentionBlock& block, float* memory) {
   const InPlace in_place = choose_in_place<Arch>(block, workspace);
   const bool plain_row = is_plain_row(block);
   TileCells<Arch> cells;
+  NextBlockLines next(block.next);
   bool fresh = true;
   for_each_tile<Arch>(block, ranges, [&](KeyRange tile) {
     if (plain_row && !meets_hole(block, tile)) {
@@ -202,7 +205,7 @@ void attention_block(const AttentionBlock& block, float* memory) {
     }
     classify_tile<Arch>(block, ranges, tile, cells);
     if (cells.seen.empty()) return;
-    weigh_tile<Arch>(block, mod, ranges, in_place, tile, cells, workspace);
+    weigh_tile<Arch>(block, mod, ranges, in_place, tile, cells, block.next.is_empty() ? nullptr : &next, workspace);
     accumulate_tile<Arch>(block, ranges, in_place, tile, cells, fresh, workspace);
     fresh = false;
   });

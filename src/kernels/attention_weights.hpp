@@ -37,7 +37,7 @@ SDPA_NOINLINE void read_lse(const WeightsBlock& b, const ScoreMod& mod, const Bl
   if (b.lse == nullptr) {
     begin_rows<Arch>(block, workspace);
     for_each_seen_tile<Arch>(block, ranges, [&](KeyRange tile, TileCells<Arch>& cells) {
-      weigh_tile<Arch>(block, mod, ranges, {}, tile, cells, workspace);
+      weigh_tile<Arch>(block, mod, ranges, {}, tile, cells, nullptr, workspace);
     });
   }
   for (std::size_t r = 0; r < kScoreStride<Arch>; ++r) {

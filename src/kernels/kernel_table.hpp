@@ -31,6 +31,17 @@ struct RowMap {
   bool active() const { return page_size != 0 || ring_size != 0; }
 };
 
+/// What the block behind this one reads and writes, in whatever type, for a kernel that brings it into the caches
+/// meanwhile: query, key, value, out.
+struct NextBlock {
+  struct Piece {
+    const char* begin;
+    const char* end;
+  };
+  Piece operands[4];
+  bool is_empty() const { return operands[0].begin == nullptr; }
+};
+
 /// Rows and keys of a tile of a block mask.
 inline constexpr std::size_t kMaskTile = 64;
 
@@ -111,11 +122,13 @@ struct AttentionBlock {
   std::size_t head_dim_v;
   double scale;
   double softcap;  // 0 = off
+  NextBlock next;  // zeros where there is none, or none that is small
   bool streams;    // the keys and values of the whole call are more than the caches hold from one call to the next
 
   /// Offset of row r of an operand with these strides.
   constexpr std::size_t row_offset(std::size_t r, std::size_t head_stride, std::size_t row_stride) const {
-    if (r < rows_per_head) return r * row_stride;  // saves the division where heads are not stacked
+    // Saves the division where heads are not stacked, or follow each other.
+    if (r < rows_per_head || head_stride == rows_per_head * row_stride) return r * row_stride;
     return r / rows_per_head * head_stride + r % rows_per_head * row_stride;
   }
   /// Head, counted from the block's first, and row of row r.
@@ -127,6 +140,32 @@ struct AttentionBlock {
     return mask.data != nullptr || block_mask.tiles != nullptr || query_segments != nullptr || hole_begin != nullptr ||
            lost_begin < lost_end;
   }
+};
+
+/// AttentionBlock::row_offset() of one row after the other, without a division.
+class RowOffsets {
+ public:
+  RowOffsets(const AttentionBlock& block, std::size_t head_stride, std::size_t row_stride)
+      : rows_per_head_(block.rows_per_head), head_stride_(head_stride), row_stride_(row_stride) {}
+
+  /// Of the row at hand, and on to the next.
+  std::size_t take() {
+    const std::size_t offset = offset_;
+    offset_ += row_stride_;
+    if (++row_ == rows_per_head_) {
+      row_ = 0;
+      offset_ = head_ += head_stride_;
+    }
+    return offset;
+  }
+
+ private:
+  std::size_t rows_per_head_;
+  std::size_t head_stride_;
+  std::size_t row_stride_;
+  std::size_t row_ = 0;
+  std::size_t head_ = 0;
+  std::size_t offset_ = 0;
 };
 
 /// One block of query rows of one head for the backward pass. `attention` says what the forward pass was (its out, lse

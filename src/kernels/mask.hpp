@@ -64,6 +64,13 @@ RowsRange range_of_rows(const std::size_t* key_begin, const std::size_t* key_end
   return range;
 }
 
+/// Whether all rows see the same keys, as they do in a dense call.
+inline bool rows_are_alike(const std::size_t* key_begin, const std::size_t* key_end, std::size_t rows) {
+  std::size_t differences = 0;
+  for (std::size_t r = 1; r < rows; ++r) differences |= (key_begin[r] ^ key_begin[0]) | (key_end[r] ^ key_end[0]);
+  return differences == 0;
+}
+
 /// Writes -infinity over the scores of keys [keys.begin, keys.end) of a tile that a row of the panel does not see.
 /// scores is [key][row]; the tile's key 0 is key `tile_begin` of the operand.
 template <class Arch>

@@ -61,14 +61,16 @@ SDPA_NOINLINE void pack_queries(const AttentionBlock& block, double factor, floa
   const auto scaled = [&](float q) { return in_double ? static_cast<float>(factor * q) : narrow * q; };
   const std::size_t whole = query.dtype == DType::kFloat32 && !in_double ? head_dim - head_dim % kW : 0;
   const auto f = simd::splat<Arch>(narrow);
+  RowOffsets offsets(block, block.query_head_stride, query.stride);
+  std::size_t last = 0;
   for (std::size_t first = 0; first < block.rows; first += kNr * kW) {
     const Panel panel = panel_at<Arch>(first, block.rows);
     const std::size_t stride = panel.vectors * kW;
     for (std::size_t v = 0; v < panel.vectors; ++v) {
       std::size_t index[kW];
       for (std::size_t r = 0; r < kW; ++r) {
-        const std::size_t row = first + v * kW + r;
-        index[r] = block.row_offset(row < block.rows ? row : block.rows - 1, block.query_head_stride, query.stride);
+        if (first + v * kW + r < block.rows) last = offsets.take();
+        index[r] = last;
       }
       float* column = to + v * kW;
       for (std::size_t d = 0; d < whole; d += kW) {

@@ -70,13 +70,14 @@ SDPA_INLINE void qk_register_tile(const float* key, std::size_t key_stride, cons
   }
 }
 
-/// All of `keys` keys against one panel of two vectors.
+/// All of `keys` keys against one panel of two vectors; `next` may be nullptr.
 template <class Arch>
 SDPA_NOINLINE void qk_panel(const float* key, std::size_t key_stride, std::size_t keys, const float* query,
-                            std::size_t head_dim, float factor, float* scores) {
+                            std::size_t head_dim, float factor, NextBlockLines* next, float* scores) {
   constexpr std::size_t kMr = TileSize<Arch>::kMr;
   const RowTiles tiles = split_rows<kMr>(keys);
   for (std::size_t t = 0; t < tiles.count(); ++t) {
+    if (next != nullptr) next->touch();
     with_constant<kMr>(tiles.rows_of(t), [&](auto constant) {
       constexpr std::size_t kRows = constant();
       qk_register_tile<Arch, kRows, kNr>(key, key_stride, query, head_dim, factor, scores);
@@ -115,7 +116,7 @@ SDPA_INLINE void qk_panel_of(std::size_t vectors, const float* key, std::size_t 
   if (vectors == 1) {
     qk_single_panel<Arch>(key, key_stride, keys, query, head_dim, factor, ahead, scores);
   } else {
-    qk_panel<Arch>(key, key_stride, keys, query, head_dim, factor, scores);
+    qk_panel<Arch>(key, key_stride, keys, query, head_dim, factor, ahead.block, scores);
   }
 }
 

@@ -32,13 +32,17 @@ struct BlockRanges {
   RowTiles tiles;
   KeyRange tile[kScoreStride<Arch> / kMr + 1];  // of each register tile of rows
 
-  explicit BlockRanges(const AttentionBlock& b) : block(range_of_rows<Arch>(b.key_begin, b.key_end, b.rows)) {
+  explicit BlockRanges(const AttentionBlock& b) : tiles(split_rows<kMr>(b.rows)) {
+    const bool alike = rows_are_alike(b.key_begin, b.key_end, b.rows);
+    const auto range = [&](std::size_t first, std::size_t rows) {
+      return alike ? block : range_of_rows<Arch>(b.key_begin + first, b.key_end + first, rows);
+    };
+    block = range_of_rows<Arch>(b.key_begin, b.key_end, alike ? 1 : b.rows);
     for (std::size_t first = 0, p = 0; first < b.rows; first += kPanel, ++p) {
-      panel[p] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, panel_at<Arch>(first, b.rows).rows);
+      panel[p] = range(first, panel_at<Arch>(first, b.rows).rows);
     }
-    tiles = split_rows<kMr>(b.rows);
     for (std::size_t t = 0, first = 0; t < tiles.count(); first += tiles.rows_of(t), ++t) {
-      tile[t] = range_of_rows<Arch>(b.key_begin + first, b.key_end + first, tiles.rows_of(t)).any;
+      tile[t] = range(first, tiles.rows_of(t)).any;
     }
   }
 };
