@@ -8,7 +8,7 @@ import { buildPreset } from '../lib/native.mjs';
 import { BUILD, logFile, ROOT } from '../lib/project.mjs';
 
 /** Programs of tests/fuzz/native. */
-export const NATIVE_TARGETS = ['attention', 'backward', 'cache', 'weights'];
+export const NATIVE_TARGETS = ['attention', 'backward', 'cache', 'linear', 'weights'];
 
 /** Longer inputs than any call reads. */
 const LONGEST_INPUT = 400;

@@ -1,4 +1,4 @@
-// Weights without their matrix, of every kind, against the oracle.
+// Weights without their matrix, of every kind: valid calls against the oracle, broken ones against validate_weights().
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 
 #include "check.hpp"
 #include "draw.hpp"
+#include "hostile.hpp"
 #include "support/weights.hpp"
 
 namespace {
@@ -79,7 +80,13 @@ bool weights_are_close(const Problem& p, const Exact& exact, const Choice& choic
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
-  auto [problem, run, table, wild] = draw(bytes);
+  const bool broken = bytes.chance(80);
+  const Drawn drawn = draw(bytes);
+  auto [problem, run, table, wild] = drawn;
+  if (broken) {
+    require(survives_weights_faults(bytes, drawn), problem, "a broken call");
+    return 0;
+  }
   if (problem.batch * problem.num_heads * problem.seqlen_q * problem.seqlen_kv == 0) return 0;
   problem.dropout = {};
   const Choice choice = draw_choice(bytes, problem);
