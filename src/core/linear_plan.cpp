@@ -46,6 +46,8 @@ Status validate_options(const LinearTensors& t, const LinearOptions& o) {
   const bool deltas = is_given(t.beta);
   if (steps != (t.rate != nullptr) || (t.skip != nullptr && !steps)) return StatusCode::kInvalidRequest;
   if (steps && (decays || deltas)) return StatusCode::kInvalidRequest;
+  // A key that takes no part would still let time pass.
+  if (t.key_mask != nullptr && (decays || steps)) return StatusCode::kInvalidRequest;
   const bool plain = !steps && !decays && !deltas;
   return (o.normalised || !o.causal) && !plain ? StatusCode::kInvalidRequest : StatusCode::kOk;
 }

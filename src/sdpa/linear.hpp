@@ -31,7 +31,8 @@ struct LinearTensors {
   InputView step;                          // optional (batch, state heads, seqlen_kv, 1)
   const float* rate = nullptr;             // (state heads); with step
   const float* skip = nullptr;             // optional (state heads); with step
-  const std::uint8_t* key_mask = nullptr;  // optional (batch, seqlen_kv): 0 = the key takes no part and is not read
+  const std::uint8_t* key_mask = nullptr;  // optional (batch, seqlen_kv), without decay and step: 0 = the key takes no
+                                           // part and is not read
   const float* state = nullptr;            // optional (batch, state heads, head_dim, columns): S_0; zeros where absent
   float* next_state = nullptr;             // optional, as state: S of the last token
   TensorView<float> out;                   // (batch, query or state heads, whichever are more, seqlen_q, head_dim_v)

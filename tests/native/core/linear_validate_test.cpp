@@ -1,4 +1,6 @@
 // What linear attention refuses, with nothing written.
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <limits>
 
@@ -12,6 +14,7 @@ namespace sdpa::testing {
 namespace {
 
 constexpr float kUntouched = 12345.0F;
+constexpr std::array<std::uint8_t, 5> kMask{};
 
 struct Call {
   LinearProblem problem;
@@ -92,6 +95,11 @@ const Fault kFaults[] = {
        c.tensors.step = {c.other.data(), DType::kFloat32, {1, 2, 5, 1}};
        c.tensors.decay = c.tensors.step;
        c.tensors.rate = c.other.data();
+     }},
+    {"a mask and decay", StatusCode::kInvalidRequest,
+     [](Call& c) {
+       c.tensors.decay = {c.other.data(), DType::kFloat32, {1, 2, 5, 1}};
+       c.tensors.key_mask = kMask.data();
      }},
     {"decay over all keys", StatusCode::kInvalidRequest,
      [](Call& c) {
