@@ -128,6 +128,7 @@ export function rope(runtime, x, options) {
  * @param {Turner} turner
  */
 function turnAll(data, { batch, heads, length, batchStride, headStride, rowStride }, { at, perBatch }, turner) {
+  if (data.length === 0) return;
   // Position by position, because the sines cost more than the rest.
   const groups = perBatch ? batch : 1;
   const rowsOf = perBatch ? 1 : batch;

@@ -134,6 +134,9 @@ export class SdpaTensor {
   }
 }
 
+/** Largest size beside one of 0: no data bounds it, and lists and loops are as long as heads and rows are many. */
+const mostBesideNone = 2 ** 24;
+
 /**
  * Number of elements.
  * @param {string} name
@@ -141,12 +144,20 @@ export class SdpaTensor {
  */
 export function product(name, shape) {
   let count = 1;
+  let most = 0;
   for (let i = 0; i < shape.length; i++) {
-    if (shape[i] === 0) return 0;
     count *= shape[i];
+    if (shape[i] > most) most = shape[i];
   }
   if (!(count <= Number.MAX_SAFE_INTEGER)) {
     throw rangeError('shape', `${name} shape [${Array.from(shape).join(', ')}] has more than 2^53 elements`);
+  }
+  if (count === 0 && most > mostBesideNone) {
+    const sizes = Array.from(shape).join(', ');
+    throw rangeError(
+      'shape',
+      `${name} shape [${sizes}] has no element, and then no size may be beyond ${mostBesideNone}`,
+    );
   }
   return count;
 }

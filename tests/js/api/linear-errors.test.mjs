@@ -147,9 +147,9 @@ test('out of memory: nothing is changed, and the instance stays usable', async (
 
 test('sizes beyond 2^53 are refused', () => {
   const empty = (/** @type {number[]} */ ...shape) => ({ data: new Float32Array(0), shape });
-  const wide = 2 ** 40;
+  const wide = 2 ** 24;
   assertThrows(
-    () => sdpa.gatedLinearAttention(empty(1, 1, 0, wide), empty(1, 1, 0, wide), empty(1, 1, 0, wide)),
+    () => sdpa.gatedLinearAttention(empty(1, 64, 0, wide), empty(1, 64, 0, wide), empty(1, 64, 0, wide)),
     'shape',
     /more than 2\^53 elements/,
   );

@@ -93,3 +93,31 @@ test('what would take more than 4 GB is refused by name before anything is taken
   assert.ok(sdpa.attentionBackward(long, long, long, dOut, { window: [0, 0] }).dQuery.data.length === 70_000);
   sdpa.dispose();
 });
+
+test('sizes beside one of 0, which no data bounds, are not looped over', async () => {
+  const sdpa = /** @type {any} */ (await loadVariant());
+  for (const huge of [2 ** 31, 2 ** 53 - 1]) {
+    for (const shape of [
+      [0, huge, 3, 2],
+      [0, 2, huge, 2],
+      [0, 2, 3, huge],
+      [huge, 0, 3, 2],
+      [huge, 2, 0, 2],
+    ]) {
+      const x = { data: new Float32Array(0), shape };
+      for (const call of [
+        () => sdpa.attention(x, x, x, { smoothSoftmax: true }),
+        () => sdpa.attentionWeights(x, x, { stats: true }),
+        () => sdpa.attentionWeights(x, x, { pool: { rows: huge, columns: huge } }),
+        () => sdpa.rope(x),
+        () => sdpa.merge([{ out: x, lse: { data: x.data, shape: shape.slice(0, 3) } }]),
+        () => sdpa.tensor(shape),
+      ]) {
+        assertThrows(call, 'shape', /has no element, and then no size may be beyond 16777216/);
+      }
+    }
+  }
+  const none = { data: new Float32Array(0), shape: [0, 12, 100_000, 64] };
+  assert.deepEqual(sdpa.attention(none, none, none).out.shape, none.shape);
+  sdpa.dispose();
+});
