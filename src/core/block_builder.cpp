@@ -91,7 +91,7 @@ kernels::NextBlock BlockBuilder::next_at(const Place& at) const {
   };
   const auto of_input = [&](const InputView& view, std::size_t head, std::size_t from, std::size_t n,
                             std::size_t of_heads) {
-    return piece(view, rows_from(view, b, head, from), n, of_heads, size_of(view.dtype()));
+    return piece(view, rows_from(view, at.b, head, from), n, of_heads, size_of(view.dtype()));
   };
   return {{of_input(t_.query, h, first, rows, heads), of_input(t_.key, g, 0, keys, 1),
            of_input(t_.value, g, 0, keys, 1),
