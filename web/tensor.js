@@ -138,21 +138,30 @@ export class SdpaTensor {
 const mostBesideNone = 2 ** 24;
 
 /**
+ * Number of elements of a shape that nobody loops over.
+ * @param {string} name
+ * @param {ArrayLike<number>} shape
+ */
+export function countElements(name, shape) {
+  let count = 1;
+  for (let i = 0; i < shape.length; i++) count *= shape[i];
+  if (!(count <= Number.MAX_SAFE_INTEGER)) {
+    throw rangeError('shape', `${name} shape [${Array.from(shape).join(', ')}] has more than 2^53 elements`);
+  }
+  return count;
+}
+
+/**
  * Number of elements.
  * @param {string} name
  * @param {ArrayLike<number>} shape
  */
 export function product(name, shape) {
-  let count = 1;
+  const count = countElements(name, shape);
+  if (count !== 0) return count;
   let most = 0;
-  for (let i = 0; i < shape.length; i++) {
-    count *= shape[i];
-    if (shape[i] > most) most = shape[i];
-  }
-  if (!(count <= Number.MAX_SAFE_INTEGER)) {
-    throw rangeError('shape', `${name} shape [${Array.from(shape).join(', ')}] has more than 2^53 elements`);
-  }
-  if (count === 0 && most > mostBesideNone) {
+  for (let i = 0; i < shape.length; i++) if (shape[i] > most) most = shape[i];
+  if (most > mostBesideNone) {
     const sizes = Array.from(shape).join(', ');
     throw rangeError(
       'shape',

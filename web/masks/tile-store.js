@@ -1,7 +1,7 @@
 // The tiles of a mask that is being made: the table of numbers, and the bits of the partial tiles, each different tile once.
 
 import { outOfMemory } from '../errors.js';
-import { product } from '../tensor.js';
+import { countElements } from '../tensor.js';
 import { BlockMask, emptyTile, firstPartial, fullTile, tilesAlong, tileSize, tileWords } from './block-mask.js';
 
 /** @typedef {import('./block-mask.js').MaskSizes} MaskSizes */
@@ -49,7 +49,11 @@ export class TileStore {
     this.tileColumns = tilesAlong(columns);
     const shape = [batch, heads, this.tileRows, this.tileColumns];
     /** All empty to begin with. */
-    this.tiles = allocate(Uint32Array, product('block mask tiles', shape), `a block mask of ${rows} x ${columns}`);
+    this.tiles = allocate(
+      Uint32Array,
+      countElements('block mask tiles', shape),
+      `a block mask of ${rows} x ${columns}`,
+    );
   }
 
   /** Rows of tile row `tileRow` that exist. @param {number} tileRow */
