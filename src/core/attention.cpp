@@ -18,32 +18,29 @@ void run(const kernels::KernelTable& table, const AttentionTensors& tensors, con
   BlockBuilder builder(table, tensors, options, workspace);
   auto* memory = reinterpret_cast<float*>(workspace + plan.bounds_bytes);
   const std::size_t seqlen_q = tensors.query.extent(2);
-  const std::size_t group = tensors.query.extent(1) / tensors.key.extent(1);
   const std::size_t batch = tensors.query.extent(0);
-  const std::size_t kv_heads = tensors.key.extent(1);
-  // Where the block behind one that has all rows of its heads is, if it has all rows of its own.
-  const auto behind = [&](Place at) {
-    at.h += at.heads;
-    if (at.h == (at.g + 1) * group) ++at.g;
-    if (at.g == kv_heads) at = {at.b + 1, 0, 0, 0, 0, at.rows};
-    at.heads = std::min(plan.heads_per_block, (at.g + 1) * group - at.h);
-    return at;
+  const std::size_t heads = tensors.query.extent(1);
+  const std::size_t group = heads / tensors.key.extent(1);
+  // The first block of a stack of heads, and that of the stack behind one.
+  const auto stack_at = [&](std::size_t b, std::size_t h) {
+    const std::size_t g = h / group;
+    return Place{b, g, h, std::min(plan.heads_per_block, (g + 1) * group - h), 0, plan.rows_at(0, seqlen_q)};
+  };
+  const auto behind = [&](const Place& stack) {
+    const std::size_t h = stack.h + stack.heads;
+    return h < heads ? stack_at(stack.b, h) : stack_at(stack.b + 1, 0);
   };
   for (std::size_t b = 0; b < batch; ++b) {
     const RowRules rules(tensors, options, b);
-    for (std::size_t g = 0; g < kv_heads; ++g) {
-      for (std::size_t h = 0; h < group; h += plan.heads_per_block) {
-        const std::size_t heads = std::min(plan.heads_per_block, group - h);
-        for (std::size_t first = 0, rows = 0; first < seqlen_q; first += rows) {
-          rows = plan.rows_at(first, seqlen_q);
-          const Place at{b, g, g * group + h, heads, first, rows};
-          kernels::AttentionBlock block = builder.build(rules, at);
-          if (rows == seqlen_q) {
-            const Place next = behind(at);
-            if (next.b < batch) block.next = builder.next_at(next);
-          }
-          table.attention_block(block, memory);
+    for (Place stack = stack_at(b, 0); stack.b == b; stack = behind(stack)) {
+      for (Place at = stack; at.first < seqlen_q; at.first += at.rows) {
+        at.rows = plan.rows_at(at.first, seqlen_q);
+        kernels::AttentionBlock block = builder.build(rules, at);
+        if (at.rows == seqlen_q) {
+          const Place next = behind(stack);
+          if (next.b < batch) block.next = builder.next_at(next);
         }
+        table.attention_block(block, memory);
       }
     }
   }
