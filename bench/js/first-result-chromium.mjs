@@ -17,13 +17,13 @@ import { ROOT } from '../../scripts/lib/project.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { listOf, readArgs } from '../command-line.mjs';
 import { environment } from './environment.mjs';
-import { median } from './statistics.mjs';
+import { firstResultOf } from './measure.mjs';
 
 /** @typedef {'auto' | import('sdpa').Variant} Choice */
 
 /** @typedef {{ chosen: import('sdpa').Variant, importMs: number, loadMs: number, callMs: number, out: number[] }} Sample */
 
-/** @typedef {{ variant: Choice, chosen: import('sdpa').Variant, importMs: number, loadMs: number, callMs: number, loadToResultMs: number, loadToResultMsMin: number, rounds: number, out: number[] }} ChromiumFirstResult medians, and the least; `out`: the first numbers of the result */
+/** @typedef {import('./measure.mjs').FirstResult & { rounds: number, out: number[] }} ChromiumFirstResult `out`: the first numbers of the result */
 
 const CHOICES = /** @type {const} */ (['auto', 'simd', 'relaxed', 'scalar']);
 
@@ -120,20 +120,7 @@ async function visit(program, url) {
 
 /** @param {Choice} variant @param {Sample[]} samples @returns {ChromiumFirstResult} */
 function summary(variant, samples) {
-  /** @param {'importMs' | 'loadMs' | 'callMs'} what */
-  const middle = (what) => median(samples.map((sample) => sample[what]));
-  const sums = samples.map(({ loadMs, callMs }) => loadMs + callMs);
-  return {
-    variant,
-    chosen: samples[0].chosen,
-    importMs: middle('importMs'),
-    loadMs: middle('loadMs'),
-    callMs: middle('callMs'),
-    loadToResultMs: median(sums),
-    loadToResultMsMin: Math.min(...sums),
-    rounds: samples.length,
-    out: samples[0].out,
-  };
+  return { ...firstResultOf(variant, samples), rounds: samples.length, out: samples[0].out };
 }
 
 /** @param {string[]} args */

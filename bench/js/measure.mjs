@@ -144,6 +144,27 @@ async function inFreshProcess(variant, method) {
 /** @typedef {{ variant: 'auto' | Variant, chosen: Variant, importMs: number, loadMs: number, callMs: number, loadToResultMs: number, loadToResultMsMin: number }} FirstResult medians, and the least */
 
 /**
+ * What samples of the way to the first result say together.
+ * @param {'auto' | Variant} variant
+ * @param {readonly { chosen: Variant, importMs: number, loadMs: number, callMs: number }[]} samples
+ * @returns {FirstResult}
+ */
+export function firstResultOf(variant, samples) {
+  /** @param {'importMs' | 'loadMs' | 'callMs'} what */
+  const middle = (what) => median(samples.map((sample) => sample[what]));
+  const sums = samples.map(({ loadMs, callMs }) => loadMs + callMs);
+  return {
+    variant,
+    chosen: samples[0].chosen,
+    importMs: middle('importMs'),
+    loadMs: middle('loadMs'),
+    callMs: middle('callMs'),
+    loadToResultMs: median(sums),
+    loadToResultMsMin: Math.min(...sums),
+  };
+}
+
+/**
  * From nothing to the first result, each time in a fresh process.
  * @param {'auto' | Variant} variant
  * @param {number} repeats
@@ -157,18 +178,7 @@ export async function measureFirstResult(variant, repeats) {
     const { stdout } = await run([process.execPath, script, variant]);
     samples.push(JSON.parse(stdout));
   }
-  /** @param {'importMs' | 'loadMs' | 'callMs'} what */
-  const middle = (what) => median(samples.map((sample) => sample[what]));
-  const sums = samples.map(({ loadMs, callMs }) => loadMs + callMs);
-  return {
-    variant,
-    chosen: samples[0].chosen,
-    importMs: middle('importMs'),
-    loadMs: middle('loadMs'),
-    callMs: middle('callMs'),
-    loadToResultMs: median(sums),
-    loadToResultMsMin: Math.min(...sums),
-  };
+  return firstResultOf(variant, samples);
 }
 
 /**
