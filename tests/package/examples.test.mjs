@@ -5,8 +5,9 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { inflateSync } from 'node:zlib';
+import { quietFlags } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
-import { installPackage, root, run, tool } from './install.mjs';
+import { checkTypes, installPackage, root, run } from './install.mjs';
 
 const source = join(root, 'web/examples');
 
@@ -122,12 +123,7 @@ test('a page without a bundler computes, says how far it is, and stops', { skip:
   const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-    ],
+    args: quietFlags,
   });
   t.after(() => browser.close());
   const page = await browser.newPage();
@@ -148,21 +144,8 @@ test('a page without a bundler computes, says how far it is, and stops', { skip:
 });
 
 test('the examples fit the types', () => {
-  const compilerOptions = {
-    module: 'NodeNext',
-    target: 'ES2022',
-    lib: ['ES2023', 'DOM', 'ESNext.Disposable'],
-    typeRoots: [join(root, 'node_modules/@types')],
-    types: ['node'],
-    allowJs: true,
-    checkJs: true,
-    noEmit: true,
-    strict: true,
-  };
-  const files = [...examples(), 'page/page.js'];
-  writeFileSync(inFolder('tsconfig.json'), JSON.stringify({ compilerOptions, files }));
   writeFileSync(inFolder('page/package.json'), JSON.stringify({ type: 'module' }));
-  run(tool('tsc'), ['-p', 'tsconfig.json'], installed.folder);
+  checkTypes(installed.folder, { strict: true, files: [...examples(), 'page/page.js'] });
 });
 
 test('every example has been run, and the README lists it', () => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { installPackage, root, run, tool } from './install.mjs';
+import { checkTypes, installPackage, root, run } from './install.mjs';
 
 const folder = join(root, 'web/docs');
 const guides = readdirSync(folder)
@@ -61,20 +61,8 @@ test('the code of the guides, that for pages too, fits the types', () => {
     }
   }
   assert.ok(pages >= 2);
-  const compilerOptions = {
-    module: 'NodeNext',
-    target: 'ES2022',
-    lib: ['ES2023', 'DOM', 'ESNext.Disposable'],
-    typeRoots: [join(root, 'node_modules/@types')],
-    types: ['node'],
-    allowJs: true,
-    checkJs: true,
-    noEmit: true,
-    // As in a plain JavaScript project: helpers have no annotations, and an error is not narrowed before its code is read.
-    strict: false,
-  };
-  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.mjs', '*.d.ts'] }));
-  run(tool('tsc'), ['-p', join(place, 'tsconfig.json')], installed.folder);
+  // As in a plain JavaScript project: helpers have no annotations, and an error is not narrowed before its code is read.
+  checkTypes(place, { strict: false, include: ['*.mjs', '*.d.ts'] });
 });
 
 test('links between guides lead somewhere', () => {

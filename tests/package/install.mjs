@@ -52,3 +52,24 @@ export function run(program, args, cwd) {
     throw new Error(`${program} ${args.join(' ')} failed:\n${stdout ?? ''}\n${stderr ?? error}`, { cause: error });
   }
 }
+
+/**
+ * Checks JavaScript against the installed package's types, as a project of Node's and browsers' code has it.
+ * @param {string} folder of the project, with the package in reach
+ * @param {{ strict: boolean, files?: string[], include?: string[] }} project
+ */
+export function checkTypes(folder, { strict, ...sources }) {
+  const compilerOptions = {
+    module: 'NodeNext',
+    target: 'ES2022',
+    lib: ['ES2023', 'DOM', 'ESNext.Disposable'],
+    typeRoots: [join(root, 'node_modules/@types')],
+    types: ['node'],
+    allowJs: true,
+    checkJs: true,
+    noEmit: true,
+    strict,
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, ...sources }));
+  run(tool('tsc'), ['-p', 'tsconfig.json'], folder);
+}

@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { quietFlags } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { installPackage, root, run, tool } from './install.mjs';
 
@@ -226,12 +227,7 @@ test('Vite builds it, and the page computes in Chromium under a strict policy', 
   const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-    ],
+    args: quietFlags,
   });
   t.after(() => browser.close());
   /** @param {Record<string, string>} headers */

@@ -24,47 +24,41 @@ function assertSame(got, want) {
   want.forEach((result, n) => assertSameBits(tensors(got[n]), tensors(result)));
 }
 
-for (const [name, make] of Object.entries(memoryUsers)) {
-  test(`${name}: refused by the limit, allocation by allocation`, async () => {
-    const sdpa = await loadVariant({ maxMemory: limit });
-    const model = make(roomy);
-    const want = [model.act(), model.after?.()];
-    model.dispose?.();
-    const control = sdpa.attention(small, small, small);
-    const { held } = sdpa.memory();
-    const user = make(sdpa);
-    const state = user.state?.();
-    const { result, refusals } = refuseEachAllocation(sdpa, limit, user.act, () => {
-      assert.equal(user.state?.(), state);
-      assertSameBits(sdpa.attention(small, small, small), control);
-    });
-    assertSame([result, user.after?.()], want);
-    user.dispose?.();
-    assert.equal(sdpa.memory().held, held, 'memory was lost');
-    if (!free.includes(name)) assert.ok(refusals > 0, 'nothing was refused');
-    sdpa.dispose();
-  });
+/**
+ * Who refuses, the instance's options, and what goes on until nothing is refused. The block of small calls is there all the same.
+ * @type {[string, import('sdpa').LoadOptions, typeof refuseGrowth][]}
+ */
+const refusers = [
+  [
+    'by the limit, allocation by allocation',
+    { maxMemory: limit },
+    (sdpa, ...rest) => refuseEachAllocation(sdpa, limit, ...rest),
+  ],
+  ['by the engine', {}, refuseGrowth],
+];
 
-  test(`${name}: refused by the engine`, async () => {
-    const sdpa = await loadVariant();
-    const model = make(roomy);
-    const want = [model.act(), model.after?.()];
-    model.dispose?.();
-    const control = sdpa.attention(small, small, small);
-    const { held } = sdpa.memory();
-    const user = make(sdpa);
-    const state = user.state?.();
-    const { result, refusals } = refuseGrowth(sdpa, user.act, () => {
-      assert.equal(user.state?.(), state);
-      // The block of small calls is there all the same.
-      assertSameBits(sdpa.attention(small, small, small), control);
+for (const [name, make] of Object.entries(memoryUsers)) {
+  for (const [how, options, refuse] of refusers) {
+    test(`${name}: refused ${how}`, async () => {
+      const sdpa = await loadVariant(options);
+      const model = make(roomy);
+      const want = [model.act(), model.after?.()];
+      model.dispose?.();
+      const control = sdpa.attention(small, small, small);
+      const { held } = sdpa.memory();
+      const user = make(sdpa);
+      const state = user.state?.();
+      const { result, refusals } = refuse(sdpa, user.act, () => {
+        assert.equal(user.state?.(), state);
+        assertSameBits(sdpa.attention(small, small, small), control);
+      });
+      assertSame([result, user.after?.()], want);
+      user.dispose?.();
+      assert.equal(sdpa.memory().held, held, 'memory was lost');
+      if (!free.includes(name)) assert.ok(refusals > 0, 'nothing was refused');
+      sdpa.dispose();
     });
-    assertSame([result, user.after?.()], want);
-    user.dispose?.();
-    assert.equal(sdpa.memory().held, held, 'memory was lost');
-    if (!free.includes(name)) assert.ok(refusals > 0, 'nothing was refused');
-    sdpa.dispose();
-  });
+  }
 }
 
 test('what would take more than 4 GB is refused by name before anything is taken', async () => {
