@@ -28,8 +28,8 @@ std::size_t usual_block_rows(const kernels::KernelTable& table);
 
 /// The largest of parts that are as even as can be, none above `most`; 1 <= n.
 constexpr std::size_t even_share(std::size_t n, std::size_t most) {
-  const std::size_t parts = (n + most - 1) / most;
-  return (n + parts - 1) / parts;
+  const std::size_t parts = (n - 1) / most + 1;  // n + most may not fit
+  return (n - 1) / parts + 1;
 }
 
 /// Whether the kernel's pieces, a few hundred rows of either head size, fit std::size_t.

@@ -95,7 +95,7 @@ struct AttentionOptions {
   std::span<const std::int32_t> key_segments;
   BlockMask block_mask;
 
-  PerHead sinks;  // one more logit a head in the denominator, without a value; -infinity = none
+  PerHead sinks;  // one more logit a head in the denominator, without a value: a number, or -infinity = none
   Dropout dropout;
   CellOrigin origin;
 
