@@ -1,6 +1,7 @@
 #include "draw.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -126,8 +127,12 @@ void make_wild(Bytes& bytes, Problem& p) {
   for (auto* values : {&p.query, &p.key, &p.value, &p.bias.data, &p.sinks.data}) {
     const std::size_t count = bytes.size(0, 3);
     for (std::size_t n = 0; n < count && !values->empty(); ++n) {
-      (*values)[bytes.word(2) % values->size()] =
-          bytes.choose({kNan, kInfinity, -kInfinity, kLargest, -kLargest, 1e30F, -1e5F, kSubnormal, -0.0F});
+      float& x = (*values)[bytes.word(2) % values->size()];
+      x = bytes.choose({kNan, kInfinity, -kInfinity, kLargest, -kLargest, 1e30F, -1e5F, kSubnormal, -0.0F});
+      // A sink is a number or -infinity: its rule says so.
+      if (values == &p.sinks.data && !(x < kInfinity)) x = kLargest;
+      // Weights times values are summed up before they are divided: as many values as there are keys must fit float32.
+      if (values == &p.value && std::isfinite(x)) x /= static_cast<float>(p.seqlen_kv);
     }
   }
 }
