@@ -131,6 +131,8 @@ void make_wild(Bytes& bytes, Problem& p) {
       x = bytes.choose({kNan, kInfinity, -kInfinity, kLargest, -kLargest, 1e30F, -1e5F, kSubnormal, -0.0F});
       // A sink is a number or -infinity: its rule says so.
       if (values == &p.sinks.data && !(x < kInfinity)) x = kLargest;
+      // The scale makes a query up to 256 times smaller. What becomes 0 there is NaN times an infinite key.
+      if (values == &p.query && x == kSubnormal) x = std::numeric_limits<float>::min();
       // Weights times values are summed up before they are divided: as many values as there are keys must fit float32.
       if (values == &p.value && std::isfinite(x)) x /= static_cast<float>(p.seqlen_kv);
     }
