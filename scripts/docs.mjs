@@ -15,7 +15,8 @@ const DIST = join(ROOT, 'dist');
 /** What the package exports: the names that are imported, where the declarations are, and a line about each. */
 const ENTRIES = {
   sdpa: { file: 'index', text: 'Everything, with all builds inside.' },
-  'sdpa/slim': { file: 'slim', text: 'The same without a binary inside.' },
+  'sdpa/slim': { file: 'slim', text: 'Attention itself, without a binary inside.' },
+  'sdpa/slim/parts': { file: 'slim-parts', text: 'What the slim entry can be given.' },
   'sdpa/torch': { file: 'compat/torch', text: "PyTorch's name and rules." },
   'sdpa/jax': { file: 'compat/jax', text: "JAX's name and rules." },
   'sdpa/onnx': { file: 'compat/onnx', text: 'Operators of ONNX and onnxruntime.' },

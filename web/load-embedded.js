@@ -1,5 +1,6 @@
 import { embedded } from './generated/embedded.js';
 import { loadWith } from './load.js';
+import { every } from './parts/every.js';
 
 /**
  * Loads the fastest build that this engine runs, out of the three that the package carries inside its JavaScript. Each call gives an
@@ -9,5 +10,5 @@ import { loadWith } from './load.js';
  * @throws (rejects) `load-failed`, `unsupported`, `version-mismatch`, `out-of-memory`, `option`, `type`, `unknown-option`
  */
 export function load(options) {
-  return loadWith(embedded, options);
+  return loadWith(embedded, every, options);
 }

@@ -1,6 +1,7 @@
 // load(): choose a build, compile it, test it, and take the next one where that fails.
 
 import { AttentionError, loadError, rangeError, show, typeError } from './errors.js';
+import { combineParts } from './combine-parts.js';
 import { features } from './features.js';
 import { instantiate } from './runtime.js';
 import { Sdpa } from './sdpa.js';
@@ -25,15 +26,19 @@ const known = ['variant', 'wasm', 'threads', 'maxMemory'];
 
 /**
  * @param {import('./unpack.js').Embedded | null} embedded
- * @param {LoadOptions} [options]
+ * @param {readonly import('./combine-parts.js').Part[] | null} all parts; null where the options choose
+ * @param {LoadOptions & { parts?: readonly import('./combine-parts.js').Part[] }} [options]
  * @returns {Promise<Sdpa>}
  */
-export async function loadWith(embedded, options = {}) {
-  checkOptions(options);
+export async function loadWith(embedded, all, options = {}) {
+  checkOptions(options, all ? known : [...known, 'parts']);
+  const { methods, workerText } = combineParts(all ?? (options.parts === undefined ? [] : options.parts));
   const { wasm, maxMemory = Infinity, threads = 'auto' } = options;
   const variants = variantOrder(features(), options);
+  /** @param {Pick<import('./pool/station.js').Program, 'module' | 'bytes'>} binary */
+  const run = (binary) => start({ ...binary, maxMemory, workerText }, threads, methods);
   if (wasm !== undefined) {
-    const sdpa = await start({ module: await compileSource(wasm), bytes: null, maxMemory }, threads);
+    const sdpa = await run({ module: await compileSource(wasm), bytes: null });
     if (options.variant !== undefined && options.variant !== 'auto' && options.variant !== sdpa.variant) {
       throw rangeError(
         'option',
@@ -53,7 +58,7 @@ export async function loadWith(embedded, options = {}) {
   for (const variant of variants) {
     try {
       const bytes = () => unpackBuild(embedded, variant);
-      return await start({ module: await compileBytes(bytes(), {}), bytes, maxMemory }, threads);
+      return await run({ module: await compileBytes(bytes(), {}), bytes });
     } catch (error) {
       // Neither depends on the build.
       if (AttentionError.is(error) && (error.code === 'version-mismatch' || error.code === 'out-of-memory'))
@@ -71,8 +76,9 @@ export async function loadWith(embedded, options = {}) {
 /**
  * @param {import('./pool/station.js').Program} program
  * @param {number | 'auto'} threads
+ * @param {import('./combine-parts.js').Methods} methods
  */
-async function start(program, threads) {
+async function start(program, threads, methods) {
   let runtime;
   try {
     runtime = await instantiate(program.module, program.maxMemory);
@@ -82,17 +88,20 @@ async function start(program, threads) {
     if (AttentionError.is(cause)) throw cause;
     throw loadError('load-failed', `the wasm binary does not start: ${messageOf(cause)}`, { cause });
   }
-  return new Sdpa(runtime, program, threads);
+  return new Sdpa(runtime, program, threads, methods);
 }
 
-/** @param {LoadOptions} options */
-function checkOptions(options) {
+/**
+ * @param {LoadOptions} options
+ * @param {readonly string[]} names that there are
+ */
+function checkOptions(options, names) {
   if (typeof options !== 'object' || options === null) {
     throw typeError('type', `load's options must be an object, got ${show(options)}`);
   }
   for (const name in options) {
-    if (!known.includes(name)) {
-      throw typeError('unknown-option', `load has no option '${name}'; the options are ${known.join(', ')}`);
+    if (!names.includes(name)) {
+      throw typeError('unknown-option', `load has no option '${name}'; the options are ${names.join(', ')}`);
     }
   }
   const { threads, maxMemory } = options;

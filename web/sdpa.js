@@ -6,28 +6,13 @@ import { attentionAsync } from './attention-async.js';
 import { disposeSymbol } from './dispose.js';
 import { rangeError, show, typeError } from './errors.js';
 import { dtypeBytes } from './frame.js';
-import { gradientCheck } from './gradient-check.js';
-import { attentionBackwardAsync } from './gradients/async.js';
-import { attentionBackward } from './gradients.js';
-import { createKVCache } from './kv-cache/index.js';
-import { createShardedKVCache } from './kv-cache/sharded-cache.js';
-import { multiHeadAttention } from './layers/multi-head-attention.js';
-import { windowAttention2dAsync } from './layers/window-async.js';
-import { windowAttention2d } from './layers/window-attention-2d.js';
-import { gatedLinearAttentionBackward, linearAttentionBackward, ssdBackward } from './linear/backward.js';
-import { gatedLinearAttention } from './linear/gated.js';
-import { linearAttention } from './linear/linear-attention.js';
-import { ssd } from './linear/ssd.js';
 import { masks } from './masks/index.js';
 import { merge } from './merge.js';
-import { Keepers } from './pool/keepers.js';
 import { Pool } from './pool/pool.js';
 import { rope } from './rope.js';
 import { sinusoidal } from './sinusoidal.js';
 import { product, readShape, SdpaTensor } from './tensor.js';
 import { version } from './version.js';
-import { attentionWeights } from './weights/weights.js';
-import { attentionWeightsAsync } from './weights/weights-async.js';
 
 /**
  * @typedef {import('./tensor.js').TensorLike} TensorLike
@@ -41,19 +26,25 @@ export class Sdpa {
   #runtime;
   /** @type {Pool} */
   #pool;
-  /** @type {Keepers} */
-  #keepers;
+  #program;
+  #threads;
+  #methods;
+  /** Of sharded caches, from the first one on. @type {any} */
+  #keepers = null;
 
   /**
    * @param {import('./runtime.js').Runtime} runtime
    * @param {import('./pool/station.js').Program} program what workers start from
    * @param {number | 'auto'} threads most workers
+   * @param {import('./combine-parts.js').Methods} methods of the parts
    * @internal
    */
-  constructor(runtime, program, threads) {
+  constructor(runtime, program, threads, methods) {
     this.#runtime = runtime;
+    this.#program = program;
+    this.#threads = threads;
+    this.#methods = methods;
     this.#pool = new Pool(runtime, program, threads);
-    this.#keepers = new Keepers(runtime, program, threads);
     /** The build in use. */
     this.variant = runtime.variant;
     /** The package's version. */
@@ -113,7 +104,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   attentionWeights(query, key, options) {
-    return /** @type {any} */ (attentionWeights(this.#runtime, query, key, options));
+    return /** @type {any} */ (this.#methods.attentionWeights(this.#runtime, query, key, options));
   }
 
   /**
@@ -125,7 +116,9 @@ export class Sdpa {
    * @returns {Promise<import('./weights/weights.js').WeightsResultOf<O>>} rejects as attentionAsync() does
    */
   attentionWeightsAsync(query, key, options) {
-    return /** @type {any} */ (attentionWeightsAsync(this.#runtime, this.#pool, this, query, key, options));
+    return /** @type {any} */ (
+      this.#methods.attentionWeightsAsync(this.#runtime, this.#pool, this, query, key, options)
+    );
   }
 
   /**
@@ -143,7 +136,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   attentionBackward(query, key, value, given, options) {
-    return /** @type {any} */ (attentionBackward(this.#runtime, query, key, value, given, options));
+    return /** @type {any} */ (this.#methods.attentionBackward(this.#runtime, query, key, value, given, options));
   }
 
   /**
@@ -159,7 +152,7 @@ export class Sdpa {
    */
   attentionBackwardAsync(query, key, value, given, options) {
     return /** @type {any} */ (
-      attentionBackwardAsync(this.#runtime, this.#pool, this, query, key, value, given, options)
+      this.#methods.attentionBackwardAsync(this.#runtime, this.#pool, this, query, key, value, given, options)
     );
   }
 
@@ -175,7 +168,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`
    */
   gradientCheck(query, key, value, options) {
-    return gradientCheck(this.#runtime, query, key, value, options);
+    return this.#methods.gradientCheck(this.#runtime, query, key, value, options);
   }
 
   /**
@@ -199,7 +192,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is allocated; RangeError `out-of-memory`
    */
   createKVCache(options) {
-    return createKVCache(this.#runtime, options);
+    return this.#methods.createKVCache(this.#runtime, options);
   }
 
   /**
@@ -251,7 +244,7 @@ export class Sdpa {
    *   than projections (normalised queries, …); RangeError `out-of-memory`
    */
   multiHeadAttention(options) {
-    return multiHeadAttention(this.#runtime, options);
+    return this.#methods.multiHeadAttention(this.#runtime, options);
   }
 
   /**
@@ -269,7 +262,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   windowAttention2d(query, key, value, options) {
-    return /** @type {any} */ (windowAttention2d(this.#runtime, query, key, value, options));
+    return /** @type {any} */ (this.#methods.windowAttention2d(this.#runtime, query, key, value, options));
   }
 
   /**
@@ -282,7 +275,9 @@ export class Sdpa {
    * @returns {Promise<import('./layers/window-attention-2d.js').WindowAttention2dResult<O>>} rejects as attentionAsync() does
    */
   windowAttention2dAsync(query, key, value, options) {
-    return /** @type {any} */ (windowAttention2dAsync(this.#runtime, this.#pool, this, query, key, value, options));
+    return /** @type {any} */ (
+      this.#methods.windowAttention2dAsync(this.#runtime, this.#pool, this, query, key, value, options)
+    );
   }
 
   /**
@@ -298,7 +293,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   linearAttention(query, key, value, options) {
-    return /** @type {any} */ (linearAttention(this.#runtime, query, key, value, options));
+    return /** @type {any} */ (this.#methods.linearAttention(this.#runtime, query, key, value, options));
   }
 
   /**
@@ -314,7 +309,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   gatedLinearAttention(query, key, value, options) {
-    return /** @type {any} */ (gatedLinearAttention(this.#runtime, query, key, value, options));
+    return /** @type {any} */ (this.#methods.gatedLinearAttention(this.#runtime, query, key, value, options));
   }
 
   /**
@@ -332,7 +327,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   ssd(x, dt, a, b, c, options) {
-    return /** @type {any} */ (ssd(this.#runtime, x, dt, a, b, c, options));
+    return /** @type {any} */ (this.#methods.ssd(this.#runtime, x, dt, a, b, c, options));
   }
 
   /**
@@ -350,7 +345,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   linearAttentionBackward(query, key, value, given, options) {
-    return /** @type {any} */ (linearAttentionBackward(this.#runtime, query, key, value, given, options));
+    return /** @type {any} */ (this.#methods.linearAttentionBackward(this.#runtime, query, key, value, given, options));
   }
 
   /**
@@ -365,7 +360,9 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed; `unsupported` for the delta rules
    */
   gatedLinearAttentionBackward(query, key, value, given, options) {
-    return /** @type {any} */ (gatedLinearAttentionBackward(this.#runtime, query, key, value, given, options));
+    return /** @type {any} */ (
+      this.#methods.gatedLinearAttentionBackward(this.#runtime, query, key, value, given, options)
+    );
   }
 
   /**
@@ -383,7 +380,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is changed
    */
   ssdBackward(x, dt, a, b, c, given, options) {
-    return /** @type {any} */ (ssdBackward(this.#runtime, { x, dt, a, b, c }, given, options));
+    return /** @type {any} */ (this.#methods.ssdBackward(this.#runtime, { x, dt, a, b, c }, given, options));
   }
 
   /**
@@ -426,7 +423,7 @@ export class Sdpa {
   dispose() {
     const error = rangeError('disposed', 'this sdpa instance has been disposed of while the call ran');
     this.#pool.close(error);
-    this.#keepers.close(error);
+    this.#keepers?.close(error);
     this.#runtime.dispose();
   }
 
@@ -450,6 +447,8 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is started
    */
   createShardedKVCache(options) {
+    const { createShardedKVCache, makeKeepers } = this.#methods;
+    this.#keepers ??= makeKeepers?.(this.#runtime, this.#program, this.#threads);
     return createShardedKVCache(this.#runtime, this.#keepers, this, options);
   }
 }

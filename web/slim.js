@@ -9,6 +9,8 @@ export { version } from './version.js';
  * @typedef {import('./errors.js').ErrorCode} ErrorCode
  * @typedef {import('./features.js').Features} Features
  * @typedef {import('./load.js').LoadOptions} LoadOptions
+ * @typedef {import('./load-slim.js').SlimLoadOptions} SlimLoadOptions
+ * @typedef {import('./combine-parts.js').Part} Part
  * @typedef {import('./sdpa.js').Sdpa} Sdpa
  * @typedef {import('./tensor.js').DType} DType
  * @typedef {import('./tensor.js').SdpaTensor} SdpaTensor

@@ -21,7 +21,7 @@ const consumer = fileURLToPath(new URL('consumer/', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** Entries that JavaScript imports, as source. */
-const entries = "['sdpa', 'sdpa/slim', 'sdpa/onnx', 'sdpa/torch', 'sdpa/jax', 'sdpa/io']";
+const entries = "['sdpa', 'sdpa/slim', 'sdpa/slim/parts', 'sdpa/onnx', 'sdpa/torch', 'sdpa/jax', 'sdpa/io']";
 
 /** One call, whose result is written to stdout. @param {string} load */
 const useOf = (load) => `

@@ -1,7 +1,6 @@
 // The ways in which a host may start a worker. Which globals exist is asked when the first worker is wanted, and no way is believed
 // to work before a worker of it has answered.
 
-import { workerText } from '../generated/worker-text.js';
 import { nodeModule } from '../node-module.js';
 import { messageOf } from '../source.js';
 import { workerUrl } from './module-url.js';
@@ -18,21 +17,24 @@ import { workerUrl } from './module-url.js';
  * @property {(listener: Listener) => Link} open may throw
  */
 
-/** @returns {Way[]} the best first */
-export function findWays() {
+/**
+ * @param {string | null} workerText the workers' program; where there is none, only a file can be one
+ * @returns {Way[]} the best first
+ */
+export function findWays(workerText) {
   const { Worker, Blob, URL } = /** @type {any} */ (globalThis);
   /** @type {Way[]} */
   const ways = [];
   if (typeof Worker === 'function') {
     const url = workerUrl();
     if (url) ways.push({ proven: false, open: (listener) => openWeb(Worker, url, { type: 'module' }, listener) });
-    if (typeof Blob === 'function' && typeof URL?.createObjectURL === 'function') {
-      ways.push({ proven: false, open: (listener) => openBlob(Worker, listener) });
+    if (workerText !== null && typeof Blob === 'function' && typeof URL?.createObjectURL === 'function') {
+      ways.push({ proven: false, open: (listener) => openBlob(Worker, workerText, listener) });
     }
   }
   const threads = nodeModule('worker_threads');
-  if (typeof threads?.Worker === 'function') {
-    ways.push({ proven: false, open: (listener) => openNode(threads.Worker, listener) });
+  if (workerText !== null && typeof threads?.Worker === 'function') {
+    ways.push({ proven: false, open: (listener) => openNode(threads.Worker, workerText, listener) });
   }
   return ways;
 }
@@ -89,10 +91,11 @@ function openWeb(Worker, url, options, listener) {
 
 /**
  * @param {any} Worker
+ * @param {string} workerText
  * @param {Listener} listener
  * @returns {Link}
  */
-function openBlob(Worker, listener) {
+function openBlob(Worker, workerText, listener) {
   const url = URL.createObjectURL(new Blob([workerText], { type: 'text/javascript' }));
   try {
     return openWeb(
@@ -119,10 +122,11 @@ function openBlob(Worker, listener) {
 
 /**
  * @param {any} Worker
+ * @param {string} workerText
  * @param {Listener} listener
  * @returns {Link}
  */
-function openNode(Worker, listener) {
+function openNode(Worker, workerText, listener) {
   // No flags, preloaded modules or streams of the process: its output is not to be written to, nor listened to.
   const worker = new Worker(workerText, { eval: true, execArgv: [], stdout: true, stderr: true, name: 'sdpa' });
   worker.on('message', listener.message);

@@ -46,7 +46,7 @@ export class Keepers {
   choose(owner, most) {
     const threads = (this.#threads = mostThreads(this.#threads));
     if (!this.ways) {
-      this.ways = threads > 0 ? findWays() : [];
+      this.ways = threads > 0 ? findWays(this.program.workerText) : [];
       this.watch(owner, { drop: () => this.close(rangeError('disposed', 'the sdpa instance has been forgotten')) });
     }
     const { length: ways } = this.ways;

@@ -78,7 +78,7 @@ export class Pool {
   add(job) {
     this.#jobs.push(job);
     this.#threads = mostThreads(this.#threads);
-    if (this.#threads > 0) this.#ways ??= findWays();
+    if (this.#threads > 0) this.#ways ??= findWays(this.#program.workerText);
     this.#grow();
   }
 

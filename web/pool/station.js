@@ -8,7 +8,11 @@ import { loadError, rangeError } from '../errors.js';
  * @typedef {import('./worker.js').Reply} Reply
  */
 
-/** What workers start from. `bytes` gives the binary where a compiled module cannot be sent. @typedef {{ module: object, bytes: (() => Uint8Array) | null, maxMemory: number }} Program */
+/**
+ * What workers start from: their program as a text, null where that was left out, and the wasm module. `bytes` gives the binary where a
+ * compiled module cannot be sent.
+ * @typedef {{ workerText: string | null, module: object, bytes: (() => Uint8Array) | null, maxMemory: number }} Program
+ */
 
 /**
  * Who started it hears of the start, of each answer, and, once, of the end where that is not by stop().

@@ -26,7 +26,7 @@ const engines = [
 ];
 
 const ask = 'check(sdpa, JSON.parse(process.argv[2])).then((report) => console.log(JSON.stringify(report)));';
-const entries = ['sdpa', 'sdpa/slim', 'sdpa/onnx', 'sdpa/torch', 'sdpa/jax', 'sdpa/io'];
+const entries = ['sdpa', 'sdpa/slim', 'sdpa/slim/parts', 'sdpa/onnx', 'sdpa/torch', 'sdpa/jax', 'sdpa/io'];
 
 /** @type {string | undefined} */
 let made;

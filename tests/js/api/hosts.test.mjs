@@ -14,7 +14,7 @@ const input = `const x = { data: new Float32Array(${JSON.stringify([...x.data])}
 const right = (got) => assert.ok(largestError(got, want) <= 2e-6);
 
 test('importing touches no global, prints nothing, adds no listener and keeps nothing alive', () => {
-  for (const entry of ['sdpa', 'sdpa/slim', 'sdpa/onnx', 'sdpa/io']) {
+  for (const entry of ['sdpa', 'sdpa/slim', 'sdpa/slim/parts', 'sdpa/onnx', 'sdpa/io']) {
     const got = jsonOf(`
       const trapped = ['window', 'document', 'self', 'location', 'navigator', 'Worker', 'fetch', 'importScripts', 'process'];
       const { process, console } = globalThis;

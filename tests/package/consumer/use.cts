@@ -1,6 +1,7 @@
 // The same package by require(): its CommonJS declarations.
 import sdpa = require('sdpa');
 import slim = require('sdpa/slim');
+import parts = require('sdpa/slim/parts');
 import onnx = require('sdpa/onnx');
 import torch = require('sdpa/torch');
 import jax = require('sdpa/jax');
@@ -12,7 +13,7 @@ async function main(): Promise<Float32Array> {
   const { out, lse } = instance.attention(q, q, q, { returnLse: true });
   const ops = onnx.onnxOps(instance);
   void [torch.torchFunctional(instance).scaledDotProductAttention, jax.jaxNN(instance).dotProductAttention];
-  void [lse.data, ops.attention, io.readNpy, slim.load];
+  void [lse.data, ops.attention, io.readNpy, slim.load({ wasm: new Uint8Array(8), parts: [parts.caches] })];
   const cache: sdpa.KVCache = instance.createKVCache({ batch: 1, numKvHeads: 1, headDim: 3 });
   const mask: sdpa.BlockMask = sdpa.masks.causal(2);
   const stats = instance.attentionWeights(q, q, { stats: true, blockMask: mask }).stats.maxIndex.data;

@@ -2,6 +2,8 @@
 import { AttentionError, chooseVariant, features, load, version } from 'sdpa';
 import type { AttentionOptions, AttentionResult, Sdpa, SdpaTensor, Tensor, TensorLike } from 'sdpa';
 import { load as loadSlim } from 'sdpa/slim';
+import { caches, workers } from 'sdpa/slim/parts';
+import type { Part } from 'sdpa/slim';
 import { onnxOps } from 'sdpa/onnx';
 import { torchFunctional } from 'sdpa/torch';
 import { jaxNN } from 'sdpa/jax';
@@ -37,6 +39,9 @@ const resident: SdpaTensor = sdpa.attention(tensor, q, q, { out: sdpa.tensor([2,
 const { held, peak, wasm }: { held: number; peak: number; wasm: number } = sdpa.memory();
 const name: 'relaxed' | 'simd' | 'scalar' = chooseVariant(features());
 const slim: Sdpa = await loadSlim({ wasm: new Uint8Array(8) });
+const parts: readonly Part[] = [caches, workers];
+const decoder: Sdpa = await loadSlim({ wasm: new Uint8Array(8), threads: 2, parts });
+void decoder;
 {
   using scoped = sdpa.tensor([1]);
   scoped.dispose();
@@ -92,6 +97,10 @@ void early;
 void load({ variant: 'fast' });
 // @ts-expect-error slim needs a binary
 void loadSlim();
+// @ts-expect-error parts are values, not names
+void loadSlim({ wasm: new Uint8Array(8), parts: ['caches'] });
+// @ts-expect-error the default entry has all parts
+void load({ parts });
 // @ts-expect-error the key is missing
 sdpa.attention(q, { data: new Float32Array(6) }, q);
 // @ts-expect-error lse is only there when it is asked for

@@ -1,0 +1,16 @@
+import { createKVCache } from '../kv-cache/index.js';
+import { createShardedKVCache } from '../kv-cache/sharded-cache.js';
+import { Keepers } from '../pool/keepers.js';
+
+/**
+ * @param {import('../runtime.js').Runtime} runtime
+ * @param {import('../pool/station.js').Program} program
+ * @param {number | 'auto'} threads
+ */
+const makeKeepers = (runtime, program, threads) => new Keepers(runtime, program, threads);
+
+/** `createKVCache` and `createShardedKVCache`. */
+export const caches = Object.freeze({
+  name: /** @type {const} */ ('caches'),
+  methods: { createKVCache, createShardedKVCache, makeKeepers },
+});
