@@ -80,7 +80,7 @@ export async function writeDocs({ log = createLog() } = {}) {
 function writeEntries(folder) {
   /** @param {string} name @param {string} text @param {string[]} lines */
   const write = (name, text, lines) => {
-    const file = join(folder, `${name.replace('/', '-')}.d.ts`);
+    const file = join(folder, `${name.replaceAll('/', '-')}.d.ts`);
     writeFileSync(file, `/**\n * ${text}\n * @module ${name}\n */\n${lines.join('\n')}\n`);
     return file;
   };

@@ -1,6 +1,6 @@
 import { embedded } from './generated/embedded.js';
 import { loadWith } from './load.js';
-import { every } from './parts/every.js';
+import * as parts from './parts/index.js';
 
 /**
  * Loads the fastest build that this engine runs, out of the three that the package carries inside its JavaScript. Each call gives an
@@ -10,5 +10,5 @@ import { every } from './parts/every.js';
  * @throws (rejects) `load-failed`, `unsupported`, `version-mismatch`, `out-of-memory`, `option`, `type`, `unknown-option`
  */
 export function load(options) {
-  return loadWith(embedded, every, options);
+  return loadWith(embedded, Object.values(parts), options);
 }

@@ -1,11 +1,12 @@
 import { loadWith } from './load.js';
 
 /**
- * Options of load() of the slim entry: those of the main entry, where to find the binary, and what there is to be beside attention itself.
+ * Options of the slim entry's load().
  * @typedef {import('./load.js').LoadOptions & SlimOptions} SlimLoadOptions
  */
 
 /**
+ * What the slim entry's load() takes besides.
  * @typedef {object} SlimOptions
  * @property {import('./source.js').WasmSource} wasm a URL, a path (outside of pages), bytes, a Response or a WebAssembly.Module
  * @property {readonly import('./combine-parts.js').Part[]} [parts] of `sdpa/slim/parts`; none where absent. What a part holds is otherwise an

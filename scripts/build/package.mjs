@@ -96,7 +96,7 @@ async function writeCommonJs(dist) {
   for (const { path, contents } of whole.outputFiles) dist.write(path.slice(DIST.length + 1), contents);
   dist.write('slim.cjs', slim.outputFiles[0].contents);
   const source = readFileSync(join(WEB, 'slim-parts.js'), 'utf8');
-  const names = [...source.matchAll(/^export \{ (\w+) \}/gm)].map(([, name]) => name);
+  const names = [...source.matchAll(/^export const (\w+)/gm)].map(([, name]) => name);
   const lines = names.map((name) => `exports.${name} = parts.${name};`);
   dist.write('slim-parts.cjs', ["'use strict';", "const { parts } = require('./slim.cjs');", ...lines, ''].join('\n'));
 }

@@ -9,7 +9,6 @@ import { Keepers } from '../pool/keepers.js';
  */
 const makeKeepers = (runtime, program, threads) => new Keepers(runtime, program, threads);
 
-/** `createKVCache` and `createShardedKVCache`. */
 export const caches = Object.freeze({
   name: /** @type {const} */ ('caches'),
   methods: { createKVCache, createShardedKVCache, makeKeepers },

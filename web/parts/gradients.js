@@ -2,7 +2,6 @@ import { gradientCheck } from '../gradient-check.js';
 import { attentionBackwardAsync } from '../gradients/async.js';
 import { attentionBackward } from '../gradients.js';
 
-/** `attentionBackward`, `attentionBackwardAsync` and `gradientCheck`. */
 export const gradients = Object.freeze({
   name: /** @type {const} */ ('gradients'),
   methods: { attentionBackward, attentionBackwardAsync, gradientCheck },

@@ -2,7 +2,6 @@ import { multiHeadAttention } from '../layers/multi-head-attention.js';
 import { windowAttention2dAsync } from '../layers/window-async.js';
 import { windowAttention2d } from '../layers/window-attention-2d.js';
 
-/** `multiHeadAttention`, `windowAttention2d` and `windowAttention2dAsync`. */
 export const layers = Object.freeze({
   name: /** @type {const} */ ('layers'),
   methods: { multiHeadAttention, windowAttention2d, windowAttention2dAsync },

@@ -3,7 +3,6 @@ import { gatedLinearAttention } from '../linear/gated.js';
 import { linearAttention } from '../linear/linear-attention.js';
 import { ssd } from '../linear/ssd.js';
 
-/** `linearAttention`, `gatedLinearAttention` and `ssd`, and the backward pass of each. */
 export const linear = Object.freeze({
   name: /** @type {const} */ ('linear'),
   methods: {

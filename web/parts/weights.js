@@ -1,7 +1,6 @@
 import { attentionWeights } from '../weights/weights.js';
 import { attentionWeightsAsync } from '../weights/weights-async.js';
 
-/** `attentionWeights` and `attentionWeightsAsync`. */
 export const weights = Object.freeze({
   name: /** @type {const} */ ('weights'),
   methods: { attentionWeights, attentionWeightsAsync },
