@@ -147,13 +147,28 @@ void begin_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& wor
   }
 }
 
+/// A row of the workspace's sums to the output, each through `finished`.
+template <class Arch, class Finished>
+SDPA_INLINE void write_row(const float* from, std::size_t columns, float* to, const Finished& finished) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const auto zero = simd::splat<Arch>(0.0F);
+  // Adding 0 makes -0 the same 0 on every path.
+  const auto result = [&](std::size_t c) {
+    const std::size_t at = c / kColumnBlock<Arch> * kScoreStride<Arch> * kColumnBlock<Arch> + c % kColumnBlock<Arch>;
+    return finished(simd::load<Arch>(from + at)) + zero;
+  };
+  const std::size_t whole = columns - columns % kW;
+  for (std::size_t c = 0; c < whole; c += kW) simd::store<Arch>(to + c, result(c));
+  if (whole == columns) return;
+  float lanes[kW];
+  simd::store<Arch>(lanes, result(whole));
+  for (std::size_t k = 0; whole + k < columns; ++k) to[whole + k] = lanes[k];
+}
+
 /// out = O / l, lse = m + ln l; zeros for rows that saw nothing, with the sink's lse or -infinity. `fresh`: nobody
 /// wrote to workspace.out.
 template <class Arch>
 SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const AttentionWorkspace<Arch>& workspace) {
-  constexpr std::size_t kW = simd::kWidth<Arch>;
-  const auto zero = simd::splat<Arch>(0.0F);
-  const std::size_t whole = block.head_dim_v - block.head_dim_v % kW;
   RowOffsets out_offsets(block, block.out_head_stride, block.out_stride);
   for (std::size_t r = 0; r < block.rows; ++r) {
     const float m = workspace.m[r];
@@ -167,18 +182,16 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const At
       for (std::size_t c = 0; c < block.head_dim_v; ++c) to[c] = 0.0F;
       continue;
     }
+    const float* from = workspace.out + r * kColumnBlock<Arch>;
     const float kept = block.dropout.threshold == 0 ? 1.0F : block.dropout.factor;
-    const auto share = simd::splat<Arch>(kept / l);
-    // Adding 0 makes -0 the same 0 on every path.
-    const auto result = [&](std::size_t c) {
-      const float* from = workspace.out + (c / kColumnBlock<Arch> * kScoreStride<Arch> + r) * kColumnBlock<Arch>;
-      return simd::madd<Arch>(simd::load<Arch>(from + c % kColumnBlock<Arch>), share, zero);
-    };
-    for (std::size_t c = 0; c < whole; c += kW) simd::store<Arch>(to + c, result(c));
-    if (whole != block.head_dim_v) {
-      float lanes[kW];
-      simd::store<Arch>(lanes, result(whole));
-      for (std::size_t k = 0; whole + k < block.head_dim_v; ++k) to[whole + k] = lanes[k];
+    const float share = kept / l;
+    // A product is cheaper, and of every eighth sum the reciprocal's rounding would show: a mean of ones is 1.
+    if (kept == 1.0F && share * l != 1.0F) {
+      const auto sum = simd::splat<Arch>(l);
+      write_row<Arch>(from, block.head_dim_v, to, [&](simd::Batch<Arch> x) { return x / sum; });
+    } else {
+      const auto factor = simd::splat<Arch>(share);
+      write_row<Arch>(from, block.head_dim_v, to, [&](simd::Batch<Arch> x) { return x * factor; });
     }
   }
 }
