@@ -55,6 +55,8 @@ function startUnpacker(binary) {
  * @returns {Uint8Array<ArrayBuffer>}
  */
 function decodeBase64(text) {
+  const { fromBase64 } = /** @type {any} */ (Uint8Array);
+  if (typeof fromBase64 === 'function') return fromBase64.call(Uint8Array, text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
