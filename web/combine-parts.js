@@ -22,13 +22,16 @@ const partOf = /** @type {const} */ ({
   ssdBackward: 'linear',
 });
 
+/** Parts of this copy of the package: another's do not know this one's tensors and masks, and may be of another version. */
+const made = new WeakSet();
+
 /**
  * Methods of an instance that the slim entry has only where it is given them: `caches`, `gradients`, `layers`, `linear`, `weights`; or, in
  * `workers`, the program that workers run. Of `sdpa/slim/parts`.
  * @typedef {object} Part
  * @property {(typeof partOf)[keyof typeof partOf] | 'workers'} name
  * @property {Readonly<Record<string, Function>>} methods
- * @property {string} [workerText]
+ * @property {string | undefined} workerText
  */
 
 /**
@@ -38,13 +41,33 @@ const partOf = /** @type {const} */ ({
  */
 
 /**
- * @param {unknown} parts
+ * @template {Record<string, Function>} M
+ * @param {Part['name']} name
+ * @param {M} methods
+ * @param {string} [workerText]
+ */
+export function makePart(name, methods, workerText) {
+  const part = Object.freeze({ name, methods, workerText });
+  made.add(part);
+  return part;
+}
+
+/**
+ * @param {unknown} given
  * @returns {{ methods: Methods, workerText: string | null }} methods of parts that are not there say so
  * @throws TypeError `type`
  */
-export function combineParts(parts) {
-  if (!Array.isArray(parts) || !parts.every(isPart)) {
-    throw typeError('type', `parts must be an array of what 'sdpa/slim/parts' exports, got ${show(parts)}`);
+export function combineParts(given) {
+  if (!Array.isArray(given)) throw badParts(`got ${show(given)}`);
+  const parts = Array.from(given);
+  const other = parts.findIndex((part) => !made.has(part));
+  if (other >= 0) {
+    const isLike = typeof parts[other]?.name === 'string' && typeof parts[other].methods === 'object';
+    throw badParts(
+      isLike
+        ? `parts[${other}] is of another copy of the package: take load and parts both by import or both by require, of one version`
+        : `parts[${other}] is ${show(parts[other])}`,
+    );
   }
   /** @type {Record<string, Function>} */
   const methods = {};
@@ -54,11 +77,8 @@ export function combineParts(parts) {
   return { methods: /** @type {any} */ (methods), workerText };
 }
 
-/** @param {unknown} value @returns {value is Part} */
-function isPart(value) {
-  const { name, methods } = /** @type {any} */ (value ?? {});
-  return typeof name === 'string' && typeof methods === 'object' && methods !== null;
-}
+/** @param {string} but */
+const badParts = (but) => typeError('type', `parts must be an array of what 'sdpa/slim/parts' exports, but ${but}`);
 
 /**
  * @param {string} method

@@ -11,7 +11,7 @@
  * - `align-required`: query and key lengths differ and nothing says where query 0 stands
  * - `disposed`: the tensor or the instance was disposed of
  * - `out-of-memory`: not enough memory (`needed` and `allowed` say how much, in bytes)
- * - `unsupported`: specified, but not in this version, or not in this engine
+ * - `unsupported`: specified, but not in this version, not in this engine, or in a part that the slim entry was loaded without
  * - `load-failed`: the module could not be loaded (`cause`, `url`, `status`, `firstBytes`)
  * - `version-mismatch`: the wasm binary belongs to another version of the package
  * - `capacity`: a cache is full

@@ -32,7 +32,8 @@ const known = ['variant', 'wasm', 'threads', 'maxMemory'];
  */
 export async function loadWith(embedded, all, options = {}) {
   checkOptions(options, all ? known : [...known, 'parts']);
-  const { methods, workerText } = combineParts(all ?? (options.parts === undefined ? [] : options.parts));
+  const { parts: chosen = [] } = options;
+  const { methods, workerText } = combineParts(all ?? chosen);
   const { wasm, maxMemory = Infinity, threads = 'auto' } = options;
   const variants = variantOrder(features(), options);
   /** @param {Pick<import('./pool/station.js').Program, 'module' | 'bytes'>} binary */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { run } from '../lib/exec.mjs';
 import { BUILD, logFile, ROOT } from '../lib/project.mjs';
+import { bundleCommonJs } from './common-js.mjs';
 import { finishDeclarations } from './declarations.mjs';
 import { listFiles, OutputFolder } from './files.mjs';
 import { prepareGlue } from './glue.mjs';
@@ -16,20 +17,10 @@ const WEB = join(ROOT, 'web');
 export const DIST = join(ROOT, 'dist');
 const DECLARATIONS = join(BUILD, 'declarations');
 
-/** Entries with a CommonJS twin. */
-const ENTRIES = ['index.js', 'compat/onnx.js', 'compat/torch.js', 'compat/jax.js', 'io/index.js'];
-
-/** Its parts are no export of it, and `import` of it lists none. */
-const SLIM_WITH_PARTS = `
-export * from './slim.js';
-import * as parts from './slim-parts.js';
-Object.defineProperty(module.exports, 'parts', { value: parts });
-`;
-
 /** Most bytes that a build may have, gzipped: one wasm file, the default entry with everything in it, the slim entry. */
 const LIMITS = { wasm: 80 * 1024, index: 200 * 1024, slim: 40 * 1024 };
 
-/** An ES module's address is nothing in a script and in CommonJS. */
+/** An ES module's address is nothing in a script. */
 const NO_ADDRESS = { 'import.meta.url': 'undefined' };
 
 /**
@@ -65,40 +56,9 @@ export async function writePackage({ wasm }) {
   for (const name of sources) dist.write(name, readFileSync(join(WEB, name)));
   for (const variant of VARIANTS) dist.write(`wasm/sdpa.${variant}.wasm`, wasm[variant]);
   if (existsSync(join(WEB, 'cli/cli.js'))) dist.write('cli.js', "#!/usr/bin/env node\nimport './cli/cli.js';\n", 0o755);
-  await writeCommonJs(dist);
+  for (const [name, contents] of Object.entries(await bundleCommonJs(WEB))) dist.write(name, contents);
   await writeDeclarations(dist);
   dist.prune();
-}
-
-/** @param {OutputFolder} dist */
-async function writeCommonJs(dist) {
-  /** @type {import('esbuild').BuildOptions} */
-  const settings = {
-    outdir: DIST,
-    outExtension: { '.js': '.cjs' },
-    bundle: true,
-    format: 'cjs',
-    platform: 'neutral',
-    packages: 'external',
-    target: 'es2022',
-    legalComments: 'inline',
-    define: NO_ADDRESS,
-  };
-  const entryPoints = ENTRIES.filter((name) => existsSync(join(WEB, name))).map((name) => join(WEB, name));
-  const whole = await bundle({ ...settings, entryPoints, outbase: WEB, write: false });
-  // Parts share their modules with the slim entry: one file has both, and the other takes the parts out of it.
-  const slim = await bundle({
-    ...settings,
-    stdin: { contents: SLIM_WITH_PARTS, resolveDir: WEB, sourcefile: 'slim-with-parts.js' },
-    logOverride: { 'commonjs-variable-in-esm': 'silent' },
-    write: false,
-  });
-  for (const { path, contents } of whole.outputFiles) dist.write(path.slice(DIST.length + 1), contents);
-  dist.write('slim.cjs', slim.outputFiles[0].contents);
-  const source = readFileSync(join(WEB, 'slim-parts.js'), 'utf8');
-  const names = [...source.matchAll(/^export const (\w+)/gm)].map(([, name]) => name);
-  const lines = names.map((name) => `exports.${name} = parts.${name};`);
-  dist.write('slim-parts.cjs', ["'use strict';", "const { parts } = require('./slim.cjs');", ...lines, ''].join('\n'));
 }
 
 /**

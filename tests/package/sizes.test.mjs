@@ -45,6 +45,12 @@ for (const [name, most] of Object.entries(limits)) {
   });
 }
 
+test('so has what require() of sdpa/slim takes', async (t) => {
+  const size = await bundled("console.log(require('sdpa/slim'));");
+  t.diagnostic(`${(size / 1024).toFixed(1)} KB`);
+  assert.ok(size <= limits['sdpa/slim'] * 1024, `${size} bytes`);
+});
+
 /** Most KB that a part adds to the slim entry where it is the only one. */
 const parts = { caches: 15, gradients: 8, layers: 25, linear: 8, weights: 8, workers: 18 };
 

@@ -1,3 +1,4 @@
+import { makePart } from '../combine-parts.js';
 import { createKVCache } from '../kv-cache/index.js';
 import { createShardedKVCache } from '../kv-cache/sharded-cache.js';
 import { Keepers } from '../pool/keepers.js';
@@ -9,7 +10,4 @@ import { Keepers } from '../pool/keepers.js';
  */
 const makeKeepers = (runtime, program, threads) => new Keepers(runtime, program, threads);
 
-export const caches = Object.freeze({
-  name: /** @type {const} */ ('caches'),
-  methods: { createKVCache, createShardedKVCache, makeKeepers },
-});
+export const caches = /* @__PURE__ */ makePart('caches', { createKVCache, createShardedKVCache, makeKeepers });

@@ -1,8 +1,10 @@
+import { makePart } from '../combine-parts.js';
 import { multiHeadAttention } from '../layers/multi-head-attention.js';
 import { windowAttention2dAsync } from '../layers/window-async.js';
 import { windowAttention2d } from '../layers/window-attention-2d.js';
 
-export const layers = Object.freeze({
-  name: /** @type {const} */ ('layers'),
-  methods: { multiHeadAttention, windowAttention2d, windowAttention2dAsync },
+export const layers = /* @__PURE__ */ makePart('layers', {
+  multiHeadAttention,
+  windowAttention2d,
+  windowAttention2dAsync,
 });

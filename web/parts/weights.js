@@ -1,7 +1,5 @@
+import { makePart } from '../combine-parts.js';
 import { attentionWeights } from '../weights/weights.js';
 import { attentionWeightsAsync } from '../weights/weights-async.js';
 
-export const weights = Object.freeze({
-  name: /** @type {const} */ ('weights'),
-  methods: { attentionWeights, attentionWeightsAsync },
-});
+export const weights = /* @__PURE__ */ makePart('weights', { attentionWeights, attentionWeightsAsync });

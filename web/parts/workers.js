@@ -1,3 +1,4 @@
+import { makePart } from '../combine-parts.js';
 import { workerText } from '../generated/worker-text.js';
 
-export const workers = Object.freeze({ name: /** @type {const} */ ('workers'), methods: {}, workerText });
+export const workers = /* @__PURE__ */ makePart('workers', {}, workerText);

@@ -14,6 +14,7 @@ import { allowRelaxedSimd, loadVariant, VARIANT } from '../helpers/sdpa.mjs';
 
 if (VARIANT === 'relaxed') allowRelaxedSimd();
 
+const require = createRequire(import.meta.url);
 const wasm = new Uint8Array(await readFile(fileURLToPath(import.meta.resolve(`sdpa/wasm/sdpa.${VARIANT}.wasm`))));
 const source = randomSource(11);
 const [q, k, v] = [0, 1, 2].map(() => source.tensor(1, 2, 70, 8));
@@ -163,6 +164,8 @@ test('bad parts are refused by a rejection', async () => {
     [undefined],
     [{}],
     [parts.caches, 5],
+    Array.from({ length: 2 }),
+    new Array(2),
     { caches: parts.caches },
     [parts],
   ]) {
@@ -172,6 +175,12 @@ test('bad parts are refused by a rejection', async () => {
       /parts must be an array of what 'sdpa\/slim\/parts'/,
     );
   }
+  const like = { name: 'caches', methods: { createKVCache: () => null } };
+  await assertRejects(
+    load(/** @type {any} */ ({ wasm, parts: [parts.caches, like] })),
+    'type',
+    /but parts\[1\] is of another copy of the package: .* both by import or both by require, of one version/,
+  );
   await assertRejects(
     load(/** @type {any} */ ({ wasm, part: [] })),
     'unknown-option',
@@ -179,8 +188,15 @@ test('bad parts are refused by a rejection', async () => {
   );
 });
 
+test('parts that come by require() are refused by a load that came by import, and the other way round', async () => {
+  const text = /of another copy of the package/;
+  const other = require('sdpa/slim/parts');
+  await assertRejects(load({ wasm, parts: [other.caches] }), 'type', text);
+  await assertRejects(require('sdpa/slim').load({ wasm, parts: [parts.workers] }), 'type', text);
+  assert.deepEqual(Object.keys(other).sort(), Object.keys(parts).sort());
+});
+
 test('by require(), parts share their modules with the entry', async () => {
-  const require = createRequire(import.meta.url);
   const sdpa = await require('sdpa/slim').load({ wasm, parts: [require('sdpa/slim/parts').caches] });
   const [key, value] = [sdpa.tensor(k.shape), sdpa.tensor(v.shape)];
   key.data.set(k.data);
@@ -188,6 +204,7 @@ test('by require(), parts share their modules with the entry', async () => {
   const cache = sdpa.createKVCache({ batch: 1, numKvHeads: 2, headDim: 8 });
   cache.append(key, value);
   const { out } = sdpa.attention(q, k, v, { causal: true });
-  assert.deepEqual(cache.attend(q).out, out);
+  assert.deepEqual(cache.attend(q, { out: sdpa.tensor(q.shape) }).out.data, out.data);
+  cache.dispose();
   sdpa.dispose();
 });
