@@ -116,3 +116,39 @@ test('Parcel: the other entries, where it is told to read exports', { skip: lack
   const parcel = toolFile('bundlers', 'parcel/lib/bin.js');
   runIn([process.execPath, parcel, 'build', 'index.html', '--dist-dir', 'out', '--no-cache', '--no-source-maps'], app);
 });
+
+const onePart = {
+  'src/index.js': `import { load } from 'sdpa/slim'; import { caches } from 'sdpa/slim/parts'; globalThis.report = [load, caches];`,
+};
+
+/** Each has a text that only one part of the slim entry holds. @param {string} file */
+function assertOnePart(file) {
+  const text = readFileSync(file, 'utf8');
+  assert.match(text, / a whole number/, 'caches');
+  const others = {
+    layers: /windowAttention2d needs the option/,
+    linear: /has no gradients of the delta rules/,
+    weights: /pool must be an object/,
+    workers: /a slice came before the start/,
+  };
+  for (const [part, its] of Object.entries(others)) assert.doesNotMatch(text, its, part);
+}
+
+test('webpack 5: of the slim entry, what is imported', { skip: lacks('bundlers', 'webpack') }, async () => {
+  const app = bundlerApp(onePart);
+  const webpack = createRequire(import.meta.url)(toolFile('bundlers', 'webpack'));
+  await new Promise((resolve, reject) => {
+    webpack(
+      { mode: 'production', context: app, output: { path: join(app, 'dist') } },
+      (/** @type {unknown} */ error) => (error ? reject(error) : resolve(undefined)),
+    );
+  });
+  assertOnePart(join(app, 'dist/main.js'));
+});
+
+test('Rollup: of the slim entry, what is imported', { skip: lacks('bundlers', 'rollup') }, () => {
+  const app = bundlerApp(onePart);
+  const rollup = toolFile('bundlers', 'rollup/dist/bin/rollup');
+  runIn([process.execPath, rollup, 'src/index.js', '-p', '@rollup/plugin-node-resolve', '-d', 'out', '-f', 'es'], app);
+  assertOnePart(join(app, 'out/index.js'));
+});
