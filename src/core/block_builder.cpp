@@ -127,13 +127,17 @@ void BlockBuilder::place_tensors(const Place& at, kernels::AttentionBlock& block
 
 void BlockBuilder::place_rows(const RowRules& rules, const Place& at, kernels::AttentionBlock& block) {
   const auto [b, g, h, heads, first, rows] = at;
-  rules.fill(first, rows, bounds_);
-  for (std::size_t r = rows; r < heads * rows; ++r) {
-    bounds_.key_begin[r] = bounds_.key_begin[r - rows];
-    bounds_.key_end[r] = bounds_.key_end[r - rows];
-    bounds_.hole_begin[r] = bounds_.hole_begin[r - rows];
-    bounds_.hole_end[r] = bounds_.hole_end[r - rows];
-    bounds_.position[r] = bounds_.position[r - rows];
+  // Heads of a batch entry see the same.
+  if (const Filled wanted{b, first, rows, heads}; filled_ != wanted) {
+    filled_ = wanted;
+    rules.fill(first, rows, bounds_);
+    for (std::size_t r = rows; r < heads * rows; ++r) {
+      bounds_.key_begin[r] = bounds_.key_begin[r - rows];
+      bounds_.key_end[r] = bounds_.key_end[r - rows];
+      bounds_.hole_begin[r] = bounds_.hole_begin[r - rows];
+      bounds_.hole_end[r] = bounds_.hole_end[r - rows];
+      bounds_.position[r] = bounds_.position[r - rows];
+    }
   }
   block.key_begin = bounds_.key_begin;
   block.key_end = bounds_.key_end;

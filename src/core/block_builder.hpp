@@ -45,6 +45,12 @@ class BlockBuilder {
   const AttentionTensors& t_;
   const AttentionOptions& o_;
   RowBounds bounds_{};
+  // The place whose rows bounds_ holds.
+  struct Filled {
+    std::size_t b, first, rows, heads;
+    bool operator==(const Filled&) const = default;
+  };
+  Filled filled_{};  // of no rows
   bool streams_;
 };
 

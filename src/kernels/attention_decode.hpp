@@ -19,11 +19,29 @@
 
 namespace sdpa::kernels {
 
-/// Whether attend_row will do outside of holes: one row, and no cell that it sees is treated differently from another.
-inline bool is_plain_row(const AttentionBlock& block) {
-  return block.rows == 1 && block.mask.data == nullptr && block.bias.data == nullptr && block.softcap == 0.0 &&
-         block.alibi == nullptr && block.block_mask.tiles == nullptr && block.query_segments == nullptr &&
-         block.dropout.threshold == 0;
+/// Whether no cell that a row sees is treated differently from another.
+inline bool is_plain(const AttentionBlock& block) {
+  return block.mask.data == nullptr && block.bias.data == nullptr && block.softcap == 0.0 && block.alibi == nullptr &&
+         block.block_mask.tiles == nullptr && block.query_segments == nullptr && block.dropout.threshold == 0;
+}
+
+/// Whether attend_row will do outside of holes.
+inline bool is_plain_row(const AttentionBlock& block) { return block.rows == 1 && is_plain(block); }
+
+/// Weights of the keys `keys` of a tile for a panel that is a single row of a plain block, [key][row] as the panels
+/// beside it have theirs. Its other lanes would compute nothing: the last row of a 7x7 window took a tenth of the time.
+template <class Arch>
+SDPA_NOINLINE void weigh_lone_row(const KeyTile& key, KeyRange keys, const float* query, std::size_t head_dim,
+                                  float factor, float* scores, float* m, float* l, float* alpha) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  static_assert(kBc % kW == 0);
+  float row[kBc];
+  KeysAndValuesAhead nothing_ahead{};
+  qk_row<Arch>(key.data + (keys.begin - key.first) * key.stride, key.stride, keys.size(), query, head_dim, factor,
+               nothing_ahead, row);
+  for (std::size_t j = keys.size(); j < round_up(keys.size(), kW); ++j) row[j] = kMasked;
+  online_softmax_row<Arch>(keys.size(), row, m, l, alpha);
+  for (std::size_t j = 0; j < keys.size(); ++j) scores[(keys.begin + j) * kScoreStride<Arch>] = row[j];
 }
 
 /// Step 4 of the columns from `done` on, eight vectors of them at a time.

@@ -47,6 +47,9 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
   }
   KeyTile key{};
   if (!scored) key = load_key_tile<Arch>(block, tile, seen, workspace.keys, workspace.key_scales);
+  const bool plain = is_plain(block);
+  // Decode of a few stacked heads looks further ahead than the lone row does.
+  const bool lone = simd::kWidth<Arch> > 1 && plain && !scored && !block.streams && key.scales == nullptr;
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const Panel panel = panel_at<Arch>(first, block.rows);
     const KeyRange keys = cells.keys[p];
@@ -56,15 +59,24 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
       for (std::size_t r = 0; r < panel.rows; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
-    if (!scored) {
-      capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, ahead, scores);
-    } else if (mod.cap != 0.0F) {
-      apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
+    const bool whole = plain && cells.coverage[p] == Coverage::kFull;
+    if (lone && whole && panel.rows == 1) {
+      weigh_lone_row<Arch>(key, keys, workspace.queries + first * block.head_dim, block.head_dim, mod.score_factor,
+                           scores, workspace.m + first, workspace.l + first, workspace.alpha + first);
+    } else {
+      if (!scored) {
+        capped_scores<Arch>(block, mod, key, keys, panel, workspace.queries, ahead, scores);
+      } else if (mod.cap != 0.0F) {
+        apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
+      }
+      const KeyRange all = within_tile(ranges.panel[p].all, tile);
+      if (!whole || all.begin > keys.begin || all.end < keys.end) {
+        if (mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores).by_bias) cells.partial = true;
+      }
+      online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
+                           workspace.alpha + first);
+      if (block.dropout.threshold != 0) apply_dropout<Arch>(block, panel, tile.begin, keys, scores);
     }
-    if (mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores).by_bias) cells.partial = true;
-    online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
-                         workspace.alpha + first);
-    if (block.dropout.threshold != 0) apply_dropout<Arch>(block, panel, tile.begin, keys, scores);
     clear_weights<Arch>({seen.begin, keys.begin}, panel.vectors, scores);
     clear_weights<Arch>({keys.end, seen.end}, panel.vectors, scores);
   }
@@ -84,24 +96,38 @@ SDPA_NOINLINE void accumulate_selected(const AttentionBlock& block, const ValueT
   }
 }
 
+/// What each register tile of rows sees of a tile of keys.
+template <class Arch>
+struct TileKeys {
+  KeyRange of[kScoreStride<Arch> / TileSize<Arch>::kMr + 1];
+
+  TileKeys(const BlockRanges<Arch>& ranges, KeyRange tile, const TileCells<Arch>& cells) {
+    for (std::size_t t = 0, first = 0; t < ranges.tiles.count(); first += ranges.tiles.rows_of(t), ++t) {
+      of[t] = within_tile(ranges.tile[t], tile);
+      if (cells.by_cell) of[t] = intersect(of[t], cells.of_rows(first, ranges.tiles.rows_of(t)));
+      if (of[t].empty()) of[t] = {cells.seen.begin, cells.seen.begin};
+    }
+  }
+};
+
 /// Step 4 of two vectors of columns from column c on, for every row.
 template <class Arch>
-SDPA_INLINE void accumulate_columns(const BlockRanges<Arch>& ranges, const ValueTile& value, KeyRange tile,
-                                    const TileCells<Arch>& cells, bool fresh, std::size_t c,
+SDPA_INLINE void accumulate_columns(const RowTiles& tiles, const TileKeys<Arch>& keys, const ValueTile& value,
+                                    std::size_t seen_begin, bool fresh, std::size_t c,
                                     const AttentionWorkspace<Arch>& workspace) {
-  constexpr std::size_t kColumns = kColumnBlock<Arch>;
   const ValueTile::Columns columns = value.columns_from<Arch>(c);
-  for (std::size_t t = 0, first = 0; t < ranges.tiles.count(); first += ranges.tiles.rows_of(t), ++t) {
-    KeyRange keys = within_tile(ranges.tile[t], tile);
-    if (cells.by_cell) keys = intersect(keys, cells.of_rows(first, ranges.tiles.rows_of(t)));
+  float* out = workspace.out + c * kScoreStride<Arch>;
+  for (std::size_t t = 0, first = 0; t < tiles.count(); ++t) {
+    const auto [begin, end] = keys.of[t];
+    const std::size_t rows = tiles.rows_of(t);
     // The first tile writes every row, also those that see nothing of it yet.
-    if (!fresh && keys.empty()) continue;
-    const std::size_t begin = keys.empty() ? cells.seen.begin : keys.begin;
-    const float* weights = workspace.scores + begin * kScoreStride<Arch> + first;
-    const float* v = columns.data + (begin - cells.seen.begin) * columns.stride;
-    float* out = workspace.out + c * kScoreStride<Arch> + first * kColumns;
-    pv_rows<Arch>(weights, v, columns.stride, keys.size(), fresh, workspace.alpha + first, out,
-                  ranges.tiles.rows_of(t));
+    if (fresh || begin < end) {
+      pv_rows<Arch>(workspace.scores + begin * kScoreStride<Arch> + first,
+                    columns.data + (begin - seen_begin) * columns.stride, columns.stride, end - begin, fresh,
+                    workspace.alpha + first, out, rows);
+    }
+    first += rows;
+    out += rows * kColumnBlock<Arch>;
   }
 }
 
@@ -132,17 +158,23 @@ SDPA_NOINLINE void accumulate_tile(const AttentionBlock& block, const BlockRange
     accumulate_selected<Arch>(block, value, tile, seen, fresh, workspace);
     return;
   }
+  const TileKeys<Arch> keys(ranges, tile, cells);
   for (std::size_t c = done; c < block.head_dim_v; c += kColumns) {
-    accumulate_columns<Arch>(ranges, value, tile, cells, fresh, c, workspace);
+    accumulate_columns<Arch>(ranges.tiles, keys, value, seen.begin, fresh, c, workspace);
   }
 }
 
 /// m and l before the first key: those of a sink where the head has one, as if it were a key without a value.
 template <class Arch>
 void begin_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& workspace) {
-  for (std::size_t r = 0; r < AttentionWorkspace<Arch>::kRows; ++r) {
-    const bool has_sink = block.sinks != nullptr && r < block.rows;
-    workspace.m[r] = has_sink ? block.sinks[block.head_of(r)] : kMasked;
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  for (std::size_t r = 0; r < AttentionWorkspace<Arch>::kRows; r += kW) {
+    simd::store<Arch>(workspace.m + r, simd::splat<Arch>(kMasked));
+    simd::store<Arch>(workspace.l + r, simd::splat<Arch>(0.0F));
+  }
+  if (block.sinks == nullptr) return;
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    workspace.m[r] = block.sinks[block.head_of(r)];
     workspace.l[r] = workspace.m[r] == kMasked ? 0.0F : 1.0F;
   }
 }
@@ -151,30 +183,36 @@ void begin_rows(const AttentionBlock& block, const AttentionWorkspace<Arch>& wor
 template <class Arch, class Finished>
 SDPA_INLINE void write_row(const float* from, std::size_t columns, float* to, const Finished& finished) {
   constexpr std::size_t kW = simd::kWidth<Arch>;
-  const auto zero = simd::splat<Arch>(0.0F);
-  // Adding 0 makes -0 the same 0 on every path.
-  const auto result = [&](std::size_t c) {
-    const std::size_t at = c / kColumnBlock<Arch> * kScoreStride<Arch> * kColumnBlock<Arch> + c % kColumnBlock<Arch>;
-    return finished(simd::load<Arch>(from + at)) + zero;
-  };
-  const std::size_t whole = columns - columns % kW;
-  for (std::size_t c = 0; c < whole; c += kW) simd::store<Arch>(to + c, result(c));
-  if (whole == columns) return;
+  const auto result = [&](const float* x) SDPA_INLINE_LAMBDA { return finished(simd::load<Arch>(x)); };
+  for (; columns >= kNr * kW; columns -= kNr * kW) {
+    for (std::size_t v = 0; v < kNr; ++v) simd::store<Arch>(to + v * kW, result(from + v * kW));
+    from += kScoreStride<Arch> * kColumnBlock<Arch>;
+    to += kNr * kW;
+  }
+  for (; columns >= kW; columns -= kW, from += kW, to += kW) simd::store<Arch>(to, result(from));
+  if (columns == 0) return;
   float lanes[kW];
-  simd::store<Arch>(lanes, result(whole));
-  for (std::size_t k = 0; whole + k < columns; ++k) to[whole + k] = lanes[k];
+  simd::store<Arch>(lanes, result(from));
+  for (std::size_t k = 0; k < columns; ++k) to[k] = lanes[k];
 }
 
 /// out = O / l, lse = m + ln l; zeros for rows that saw nothing, with the sink's lse or -infinity. `fresh`: nobody
 /// wrote to workspace.out.
 template <class Arch>
 SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const AttentionWorkspace<Arch>& workspace) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const auto zero = simd::splat<Arch>(0.0F);
   RowOffsets out_offsets(block, block.out_head_stride, block.out_stride);
+  const float kept = block.dropout.threshold == 0 ? 1.0F : block.dropout.factor;
+  float shares[AttentionWorkspace<Arch>::kRows];
+  for (std::size_t r = 0; r < block.rows; r += kW) {
+    simd::store<Arch>(shares + r, simd::splat<Arch>(kept) / simd::load<Arch>(workspace.l + r));
+  }
   for (std::size_t r = 0; r < block.rows; ++r) {
     const float m = workspace.m[r];
     const float l = workspace.l[r];
     float* to = block.out + out_offsets.take();
-    const bool empty = m == kMasked && l == 0.0F;
+    const bool empty = l == 0.0F && m == kMasked;
     if (block.lse != nullptr) {
       block.lse[block.row_offset(r, block.lse_head_stride, block.lse_stride)] = log_sum_exp(m, l);
     }
@@ -183,15 +221,16 @@ SDPA_NOINLINE void finish_rows(const AttentionBlock& block, bool fresh, const At
       continue;
     }
     const float* from = workspace.out + r * kColumnBlock<Arch>;
-    const float kept = block.dropout.threshold == 0 ? 1.0F : block.dropout.factor;
-    const float share = kept / l;
-    // A product is cheaper, and of every eighth sum the reciprocal's rounding would show: a mean of ones is 1.
-    if (kept == 1.0F && share * l != 1.0F) {
+    const float share = shares[r];
+    // Adding 0 makes -0 the same 0 on every path. A product is cheaper, and of every eighth sum the reciprocal's
+    // rounding would show: a mean of ones is 1.
+    if (share * l != 1.0F && kept == 1.0F) {
       const auto sum = simd::splat<Arch>(l);
-      write_row<Arch>(from, block.head_dim_v, to, [&](simd::Batch<Arch> x) { return x / sum; });
+      write_row<Arch>(from, block.head_dim_v, to, [&](simd::Batch<Arch> x) { return x / sum + zero; });
     } else {
       const auto factor = simd::splat<Arch>(share);
-      write_row<Arch>(from, block.head_dim_v, to, [&](simd::Batch<Arch> x) { return x * factor; });
+      write_row<Arch>(from, block.head_dim_v, to,
+                      [&](simd::Batch<Arch> x) { return simd::madd<Arch>(x, factor, zero); });
     }
   }
 }

@@ -48,6 +48,27 @@ SDPA_INLINE float read_element(const void* data, DType dtype, std::size_t index)
 // the queries, so that a product with the steps overflows no sooner than the score.
 inline constexpr float kStepFactor = 0x1p-6F;
 
+/// The first `whole` columns of a vector of rows times f, of a panel of kVectors vectors: constant distances between
+/// what is stored.
+template <class Arch, std::size_t kVectors>
+SDPA_INLINE void pack_vector(const float* query, const std::size_t (&index)[simd::kWidth<Arch>], std::size_t whole,
+                             simd::Batch<Arch> f, float* column) {
+  constexpr std::size_t kW = simd::kWidth<Arch>;
+  const float* row[kW];
+  for (std::size_t r = 0; r < kW; ++r) row[r] = query + index[r];
+  SDPA_NO_UNROLL
+  for (std::size_t d = 0; d < whole; d += kW) {
+    simd::Batch<Arch> square[kW];
+    for (std::size_t r = 0; r < kW; ++r) {
+      square[r] = simd::load<Arch>(row[r]) * f;
+      row[r] += kW;
+    }
+    simd::transpose<Arch>(square);
+    for (std::size_t r = 0; r < kW; ++r) simd::store<Arch>(column + r * kVectors * kW, square[r]);
+    column += kW * kVectors * kW;
+  }
+}
+
 /// factor * query as [panel][d][1 or 2 vectors of rows]. Lanes beyond the block repeat its last row and are never read.
 template <class Arch>
 SDPA_NOINLINE void pack_queries(const AttentionBlock& block, double factor, float* to) {
@@ -73,12 +94,10 @@ SDPA_NOINLINE void pack_queries(const AttentionBlock& block, double factor, floa
         index[r] = last;
       }
       float* column = to + v * kW;
-      for (std::size_t d = 0; d < whole; d += kW) {
-        simd::Batch<Arch> square[kW];
-        const float* q = static_cast<const float*>(query.data) + d;
-        for (std::size_t r = 0; r < kW; ++r) square[r] = simd::load<Arch>(q + index[r]) * f;
-        simd::transpose<Arch>(square);
-        for (std::size_t r = 0; r < kW; ++r) simd::store<Arch>(column + (d + r) * stride, square[r]);
+      if (panel.vectors == 1) {
+        pack_vector<Arch, 1>(static_cast<const float*>(query.data), index, whole, f, column);
+      } else {
+        pack_vector<Arch, kNr>(static_cast<const float*>(query.data), index, whole, f, column);
       }
       for (std::size_t d = whole; d < head_dim; ++d) {
         for (std::size_t r = 0; r < kW; ++r) {
