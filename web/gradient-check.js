@@ -36,7 +36,12 @@ const step = 2 ** -10;
  *   loss, a whole number, 0 where absent
  */
 
-/** Errors of one tensor, as parts of the largest gradient that was tried in it (of 0.001 where all are smaller). @typedef {{ maxError: number, meanError: number, checked: number }} CheckedTensor */
+/**
+ * Errors of one tensor, as parts of the largest gradient that was tried in it (of 0.001 where all are smaller). A gradient that is one number,
+ * as that of scale, has none beside it: there they are parts of what the query rows add to it, signs aside, whose rounding stays where they
+ * cancel.
+ * @typedef {{ maxError: number, meanError: number, checked: number }} CheckedTensor
+ */
 
 /**
  * What gradientCheck() found, by input.
@@ -101,8 +106,10 @@ export function gradientCheck(runtime, query, key, value, options) {
     if (!gradient || !values) return;
     const chosen = choose(values.length, samples, (n) => random(stream + 1, n));
     result[name] = compare(chosen, gradient, (n) => {
-      const rows = rowsOf(call, name, n);
-      return differentiate(values, n, h, () => rows.reduce((sum, at) => sum + rowLoss(plain, at, weights), 0));
+      const ofRows = rowsOf(call, name, n).map((at) => differentiate(values, n, h, () => rowLoss(plain, at, weights)));
+      const sum = ofRows.reduce((a, b) => a + b, 0);
+      const size = values.length > 1 ? Math.abs(sum) : ofRows.reduce((a, b) => a + Math.abs(b), 0);
+      return { gradient: sum, size };
     });
     passed = passed && result[name].maxError <= checkTolerance; // false for NaN
   });
@@ -143,13 +150,13 @@ function choose(count, samples, random) {
 /**
  * @param {readonly number[]} chosen
  * @param {ArrayLike<number>} gradient
- * @param {(n: number) => number} difference
+ * @param {(n: number) => { gradient: number, size: number }} difference what it is, and what errors of it are parts of
  * @returns {CheckedTensor}
  */
 function compare(chosen, gradient, difference) {
   const truth = chosen.map(difference);
-  const size = truth.reduce((most, d) => Math.max(most, Math.abs(d)), leastSize);
-  const errors = chosen.map((n, at) => Math.abs(gradient[n] - truth[at]) / size);
+  const size = truth.reduce((most, d) => Math.max(most, d.size), leastSize);
+  const errors = chosen.map((n, at) => Math.abs(gradient[n] - truth[at].gradient) / size);
   return {
     maxError: errors.reduce((most, error) => Math.max(most, error), 0), // NaN where one is
     meanError: errors.length === 0 ? 0 : errors.reduce((sum, error) => sum + error, 0) / errors.length,

@@ -25,7 +25,7 @@ for (const entry of entries) {
     // float32 leaves far less than what passes.
     const tensors = Object.values(result).filter((x) => typeof x === 'object');
     for (const { maxError, meanError, checked } of tensors) {
-      assert.ok(maxError < 1e-4 && meanError <= maxError && checked > 0 && checked <= 5, JSON.stringify(result));
+      assert.ok(maxError < 1e-5 && meanError <= maxError && checked > 0 && checked <= 5, JSON.stringify(result));
     }
   });
 }
