@@ -47,9 +47,8 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
   }
   KeyTile key{};
   if (!scored) key = load_key_tile<Arch>(block, tile, seen, workspace.keys, workspace.key_scales);
-  const bool plain = is_plain(block);
   // Decode of a few stacked heads looks further ahead than the lone row does.
-  const bool lone = simd::kWidth<Arch> > 1 && plain && !scored && !block.streams && key.scales == nullptr;
+  const bool lone = simd::kWidth<Arch> > 1 && is_plain(block) && !scored && !block.streams && key.scales == nullptr;
   for (std::size_t first = 0, p = 0; first < block.rows; first += kPanel, ++p) {
     const Panel panel = panel_at<Arch>(first, block.rows);
     const KeyRange keys = cells.keys[p];
@@ -59,8 +58,7 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
       for (std::size_t r = 0; r < panel.rows; ++r) workspace.alpha[first + r] = 1.0F;
       continue;
     }
-    const bool whole = plain && cells.coverage[p] == Coverage::kFull;
-    if (lone && whole && panel.rows == 1) {
+    if (lone && panel.rows == 1 && cells.coverage[p] == Coverage::kFull) {
       weigh_lone_row<Arch>(key, keys, workspace.queries + first * block.head_dim, block.head_dim, mod.score_factor,
                            scores, workspace.m + first, workspace.l + first, workspace.alpha + first);
     } else {
@@ -69,10 +67,7 @@ SDPA_NOINLINE void weigh_tile(const AttentionBlock& block, const ScoreMod& mod, 
       } else if (mod.cap != 0.0F) {
         apply_softcap<Arch>(mod.cap, keys, panel.vectors, scores);
       }
-      const KeyRange all = within_tile(ranges.panel[p].all, tile);
-      if (!whole || all.begin > keys.begin || all.end < keys.end) {
-        if (mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores).by_bias) cells.partial = true;
-      }
+      if (mask_panel<Arch>(block, ranges, tile, cells, p, panel, keys, scores).by_bias) cells.partial = true;
       online_softmax<Arch>(keys, panel.vectors, scores, workspace.m + first, workspace.l + first,
                            workspace.alpha + first);
       if (block.dropout.threshold != 0) apply_dropout<Arch>(block, panel, tile.begin, keys, scores);

@@ -86,9 +86,11 @@ SDPA_INLINE Exclusions mask_panel(const AttentionBlock& block, const BlockRanges
                                   float* scores) {
   const KeyRange all = cells.by_cell ? keys : intersect(within_tile(ranges.panel[p].all, tile), keys);
   const bool partial = cells.coverage[p] == Coverage::kPartial;
+  const bool some = partial || all.begin > keys.begin || all.end < keys.end;
+  if (!some && block.bias.data == nullptr && block.alibi == nullptr) return {false, false};
   const bool by_bias =
       mask_scores<Arch>(block, panel, tile.begin, keys, all, partial ? &cells.mask[p] : nullptr, scores);
-  return {by_bias, by_bias || partial || all.begin > keys.begin || all.end < keys.end};
+  return {by_bias, by_bias || some};
 }
 
 }  // namespace sdpa::kernels
