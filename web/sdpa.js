@@ -29,8 +29,8 @@ export class Sdpa {
   #program;
   #threads;
   #methods;
-  /** Of sharded caches, from the first one on. @type {any} */
-  #keepers = null;
+  /** Of sharded caches, from the first one on. @type {import('./pool/keepers.js').Keepers | undefined} */
+  #keepers;
 
   /**
    * @param {import('./runtime.js').Runtime} runtime
@@ -447,7 +447,7 @@ export class Sdpa {
    * @throws TypeError or RangeError with a `code`, before anything is started
    */
   createShardedKVCache(options) {
-    const { createShardedKVCache, makeKeepers } = this.#methods;
+    const { createShardedKVCache, makeKeepers } = this.#methods; // the one throws where the other is missing
     this.#keepers ??= makeKeepers?.(this.#runtime, this.#program, this.#threads);
     return createShardedKVCache(this.#runtime, this.#keepers, this, options);
   }

@@ -1,7 +1,10 @@
 /** The package's CommonJS files: an entry is one file, and the slim entry's parts are another that takes its common modules from there. */
 
 import { build } from 'esbuild';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
+
+/** An ES module's address is nothing in a script and in CommonJS. */
+export const NO_ADDRESS = { 'import.meta.url': 'undefined' };
 
 /** Entries that are files of their own. */
 const ENTRIES = ['index.js', 'compat/onnx.js', 'compat/torch.js', 'compat/jax.js', 'io/index.js'];
@@ -21,8 +24,7 @@ export async function bundleCommonJs(web) {
     packages: 'external',
     target: 'es2022',
     legalComments: 'inline',
-    // An ES module's address is nothing in CommonJS.
-    define: { 'import.meta.url': 'undefined' },
+    define: NO_ADDRESS,
     write: false,
   };
   const whole = await build({ ...settings, entryPoints: ENTRIES.map((name) => join(web, name)), outbase: web });
@@ -56,7 +58,7 @@ async function bundleSlim(web, settings) {
           });
           onLoad({ filter: /./, namespace: 'slim' }, ({ path }) => {
             common.add(path);
-            return { contents: `module.exports = require('./slim.cjs').modules['${path}'];`, resolveDir: dirname(path) };
+            return { contents: `module.exports = require('./slim.cjs').modules['${path}'];` };
           });
         },
       },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { run } from '../lib/exec.mjs';
 import { BUILD, logFile, ROOT } from '../lib/project.mjs';
-import { bundleCommonJs } from './common-js.mjs';
+import { bundleCommonJs, NO_ADDRESS } from './common-js.mjs';
 import { finishDeclarations } from './declarations.mjs';
 import { listFiles, OutputFolder } from './files.mjs';
 import { prepareGlue } from './glue.mjs';
@@ -19,9 +19,6 @@ const DECLARATIONS = join(BUILD, 'declarations');
 
 /** Most bytes that a build may have, gzipped: one wasm file, the default entry with everything in it, the slim entry. */
 const LIMITS = { wasm: 80 * 1024, index: 200 * 1024, slim: 40 * 1024 };
-
-/** An ES module's address is nothing in a script. */
-const NO_ADDRESS = { 'import.meta.url': 'undefined' };
 
 /**
  * What the sources import from web/generated/.
@@ -111,6 +108,8 @@ export function writeDemo() {
  * @param {import('../lib/log.mjs').Log} log
  */
 export async function checkSizes(log) {
+  /** @param {number} bytes */
+  const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
   /** @param {'index' | 'slim'} name */
   const entrySize = async (name) => {
     const { outputFiles } = await bundle({
@@ -127,8 +126,6 @@ export async function checkSizes(log) {
     }
     return kilobytes(size);
   };
-  /** @param {number} bytes */
-  const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
   const binaries = VARIANTS.map((variant) => {
     const bytes = readFileSync(join(DIST, `wasm/sdpa.${variant}.wasm`));
     const size = gzipSync(bytes, { level: 9 }).length;
